@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from http.client import HTTPException
 from importlib.util import find_spec
 from threading import Lock
@@ -148,12 +148,10 @@ def detect_model(environment: Mapping[str, str], *, local_ollama: str | None = O
     `local_ollama` is where to look for an Ollama that the environment does not name; None looks nowhere.
     """
     candidates: list[Candidate] = []
-    for offer in (*_openai(environment), *_with_key(environment), *_ollama(environment, local_ollama)):
-        candidate = offer()
-        if candidate is not None:
-            candidates.append(candidate)
-            if candidate.problem is None:
-                return Detection(model=candidate.model, why=candidate.source, candidates=tuple(candidates))
+    for candidate in _offered(environment, local_ollama):
+        candidates.append(candidate)
+        if candidate.problem is None:
+            return Detection(model=candidate.model, why=candidate.source, candidates=tuple(candidates))
     why = "no other model can be used" if candidates else "the environment has no key and no model server"
     return Detection(model=SCRIPTED_DEMO, why=why, candidates=tuple(candidates))
 
@@ -208,36 +206,29 @@ def shown_address(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-_Offer = Callable[[], Candidate | None]
-
-
 class _NoRedirect(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
-def _openai(environment: Mapping[str, str]) -> Iterator[_Offer]:
+def _offered(environment: Mapping[str, str], local_ollama: str | None) -> Iterator[Candidate]:
+    """What the environment offers, the first choice first; a server is asked when its turn comes."""
     key, base_url = environment.get("OPENAI_API_KEY", "").strip(), environment.get("OPENAI_BASE_URL", "").strip()
     if base_url and (_parts(base_url) or urlsplit("")).hostname != "api.openai.com":
-        yield partial(_of_server, OPENAI, "OPENAI_BASE_URL", base_url, key)
+        yield _of_server(OPENAI, "OPENAI_BASE_URL", base_url, key)
     elif key:
-        yield partial(_of_provider, OPENAI, "OPENAI_API_KEY")
-
-
-def _with_key(environment: Mapping[str, str]) -> Iterator[_Offer]:
+        yield _of_provider(OPENAI, "OPENAI_API_KEY")
     for provider in (ANTHROPIC, GOOGLE, OPENROUTER):
-        variable = next((name for name in KEYS[provider] if environment.get(name, "").strip()), None)
-        if variable is not None:
-            yield partial(_of_provider, provider, variable)
+        if (variable := _first_set(KEYS[provider], environment)) is not None:
+            yield _of_provider(provider, variable)
+    if (variable := _first_set(SERVERS[OLLAMA], environment)) is not None:
+        yield _of_server(OLLAMA, variable, ollama_url(environment), environment.get("OLLAMA_API_KEY", "").strip())
+    elif local_ollama is not None:
+        yield from _of_local_ollama(ollama_url({"OLLAMA_BASE_URL": local_ollama}))
 
 
-def _ollama(environment: Mapping[str, str], local: str | None) -> Iterator[_Offer]:
-    variable = next((name for name in SERVERS[OLLAMA] if environment.get(name, "").strip()), None)
-    key = environment.get("OLLAMA_API_KEY", "").strip()
-    if variable is not None:
-        yield partial(_of_server, OLLAMA, variable, ollama_url(environment), key)
-    elif local is not None:
-        yield partial(_of_local_ollama, ollama_url({"OLLAMA_BASE_URL": local}))
+def _first_set(variables: Iterable[str], environment: Mapping[str, str]) -> str | None:
+    return next((name for name in variables if environment.get(name, "").strip()), None)
 
 
 def _of_provider(provider: Provider, variable: str) -> Candidate:
@@ -257,13 +248,10 @@ def _of_server(provider: Provider, variable: str, base_url: str, key: str) -> Ca
         return Candidate(source=source, problem=f"{variable}: {error.message}")
 
 
-def _of_local_ollama(base_url: str) -> Candidate | None:
-    """A model of the Ollama that nobody has named; None if there is none."""
-    try:
-        names = list_models(base_url)
-    except ModelServerError:
-        return None
-    return _choice(OLLAMA, f"an Ollama answers at {shown_address(base_url)}", names)
+def _of_local_ollama(base_url: str) -> Iterator[Candidate]:
+    """A model of the Ollama that nobody has named, if there is one."""
+    with suppress(ModelServerError):
+        yield _choice(OLLAMA, f"an Ollama answers at {shown_address(base_url)}", list_models(base_url))
 
 
 def _choice(provider: Provider, source: str, names: list[str]) -> Candidate:

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from errno import (
-    EADDRNOTAVAIL,
-    ECONNABORTED,
-    ECONNREFUSED,
-    ECONNRESET,
-    EHOSTDOWN,
-    EHOSTUNREACH,
-    EMFILE,
-    ENETDOWN,
-    ENETRESET,
-    ENETUNREACH,
-    ENFILE,
-    ENOBUFS,
-    ENOMEM,
-    EPIPE,
-    ESHUTDOWN,
-    ETIMEDOUT,
-)
 
 from pydantic_ai import exceptions as library
 
@@ -49,22 +32,22 @@ FAILURES = (library.AgentRunError, library.UserError, OSError, WireLimitError, *
 
 _OF_CONNECTIONS = frozenset(
     {
-        EADDRNOTAVAIL,
-        ECONNABORTED,
-        ECONNREFUSED,
-        ECONNRESET,
-        EHOSTDOWN,
-        EHOSTUNREACH,
-        ENETDOWN,
-        ENETRESET,
-        ENETUNREACH,
-        EPIPE,
-        ESHUTDOWN,
-        ETIMEDOUT,
+        errno.EADDRNOTAVAIL,
+        errno.ECONNABORTED,
+        errno.ECONNREFUSED,
+        errno.ECONNRESET,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.ENETRESET,
+        errno.ENETUNREACH,
+        errno.EPIPE,
+        errno.ESHUTDOWN,
+        errno.ETIMEDOUT,
     }
 )
 """With these the operating system says that somebody is not there, or is there no longer."""
-_OF_SHORTAGES = frozenset({EMFILE, ENFILE, ENOBUFS, ENOMEM})
+_OF_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """With these it says that this computer has no more of something, which may pass soon."""
 _FOR_GOOD = frozenset({501, 505})
 """The statuses above 500 with which a server says that it never does such a thing."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ai_whisperer.errors import SandboxError
-from ai_whisperer.sandbox import namespaces, privileges, system
+from ai_whisperer.sandbox import namespaces, system
 from ai_whisperer.sandbox.base import Job
 from ai_whisperer.sandbox.covering import check_can_be_hidden
-from ai_whisperer.sandbox.held import limit_this_process
-from ai_whisperer.sandbox.rlimits import limit_processes, threads_in_use
+from ai_whisperer.sandbox.held import limit_this_process, threads_in_use
 from ai_whisperer.sandbox.system import existing
 
 _LAID_OUT = (*system.FOLDERS, *system.ETC, *system.interpreter_folders())
@@ -50,8 +49,3 @@ class Apart:
             temporary=job.temporary if system.is_temporary_free(job) else "",
         )
         limit_this_process(job)
-        limit_processes(job)
-
-    def give_up_privileges(self) -> None:
-        """Nothing in this process, which the program could attack, may do more than the program itself."""
-        privileges.become_job_user()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from ai_whisperer.errors import SandboxError
@@ -12,13 +13,11 @@ from ai_whisperer.sandbox import namespaces, seccomp, system
 from ai_whisperer.sandbox.base import Job
 from ai_whisperer.sandbox.cgroups import JobGroup
 from ai_whisperer.sandbox.covering import check_can_be_hidden, leading_to, lies_in, outermost
-from ai_whisperer.sandbox.held import Held, PlainProcess, limit_this_process
+from ai_whisperer.sandbox.held import Held, PlainProcess, go_first_without, limit_this_process
 from ai_whisperer.sandbox.owners import LINK_ADVICE, Owners
 from ai_whisperer.sandbox.privileges import JOB_USER
-from ai_whisperer.sandbox.rlimits import limit_processes
 from ai_whisperer.sandbox.system import existing
 
-_OWN_PROCESSES = 2
 _SMALL_TEMPORARY = ["--size", str(system.SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", system.TEMPORARY]
 _APART = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 _UNTIL_IT_IS_ANOTHER = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
@@ -31,41 +30,29 @@ class BubblewrapLevel:
     starts becomes another user inside, for which `setpriv` is needed.
     """
 
-    def __init__(self) -> None:
-        self._group = JobGroup()
+    own_threads = 2
 
-    def start(self, job: Job) -> Held:
+    def start(self, job: Job, group: JobGroup) -> Held:
         program = _found("bwrap", "bubblewrap")
         check_can_be_hidden(job.hidden, job.writable)
         _check_no_links(job)
         is_root = os.geteuid() == 0
-
-        def first() -> None:
-            limit_this_process(job)
-            limit_processes(job)
-
         if is_root:
             _show_as_own(job)
         calls = seccomp.descriptor(sockets=seccomp.Sockets.ALONE)
         told = [program, "--seccomp", str(calls), *arguments(job, is_root=is_root), "--"]
-        self._group.enter()
-        self._group.hold(job.threads + _OWN_PROCESSES)
+        go_first_without(group)
         return PlainProcess(
             [*told, *(_as_job_user() if is_root else []), *job.argv],
             cwd="/",
             env={},
-            first=first,
-            group=self._group,
+            first=partial(limit_this_process, job),
             inherited=(calls,),
         )
 
     def warm_up(self, job: Job) -> None:
         shutil.which("bwrap", path=system.PATH)
         arguments(job, is_root=os.geteuid() == 0)
-        self._group.enter()
-
-    def clear_up(self) -> None:
-        self._group.remove()
 
 
 def _found(name: str, package: str) -> str:
@@ -135,32 +122,25 @@ def arguments(job: Job, *, is_root: bool) -> list[str]:
     return told
 
 
-def _binds(job: Job, is_meant: Callable[[str], bool]) -> list[str]:
-    told: list[str] = []
+def _binds(job: Job, is_meant: Callable[[str], bool]) -> Iterator[str]:
     binds = dict.fromkeys(job.readable, "--ro-bind") | dict.fromkeys(job.writable, "--bind")
     for path in sorted(filter(is_meant, binds)):  # what may only be read in what may be written is a mount over that
-        told += [*_way_to(path), binds[path], path, path]
-    return told
+        yield from (*_way_to(path), binds[path], path, path)
 
 
-def _way_to(path: str) -> list[str]:
+def _way_to(path: str) -> Iterator[str]:
     """The folders above it, through which everybody may go; bubblewrap's own are for root alone."""
-    told: list[str] = []
     for above in reversed(Path(path).parents[:-1]):
-        told += ["--perms", "0755", "--dir", str(above)]
-    return told
+        yield from ("--perms", "0755", "--dir", str(above))
 
 
-def _cover(job: Job) -> list[str]:
+def _cover(job: Job) -> Iterator[str]:
     """Mounts over what is hidden. A folder that leads there becomes a mount of its own: nobody can rename one."""
-    told: list[str] = []
     for above in leading_to(job.hidden, job.writable):
-        told += ["--bind", above, above]
-    return told + _nothing_over(outermost(job.hidden))
+        yield from ("--bind", above, above)
+    yield from _nothing_over(outermost(job.hidden))
 
 
-def _nothing_over(paths: Iterable[str]) -> list[str]:
-    told: list[str] = []
+def _nothing_over(paths: Iterable[str]) -> Iterator[str]:
     for path in existing(paths):
-        told += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", os.devnull, path]
-    return told
+        yield from ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", os.devnull, path)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.sandbox.libc import libc
 
@@ -35,6 +36,17 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     sessions: Mapping[int, Sequence[int]]
     """The processes, by the session that they are in."""
+
+
+class Used(Record, frozen=True, kw_only=True):
+    """What the processes of a job took, as far as it is known when all have ended; else 0.
+
+    `largest_bytes` is the most memory that one of them had, `bound_bytes` what none had more of.
+    """
+
+    largest_bytes: int = 0
+    bound_bytes: int = 0
+    cpu_seconds: float = 0.0
 
 
 def adopt_orphans() -> None:
@@ -110,15 +122,11 @@ def cpu_of_this() -> float:
     return own.ru_utime + own.ru_stime
 
 
-def largest_of_ended() -> int:
-    """The most memory that one of them had; 0 if it was no more than this process had when it was forked."""
-    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return largest << 10 if largest > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
-
-
-def bound_of_ended() -> int:
-    """No more than this any of them had: a small one that ended at once may have had less."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+def used_by_ended() -> Used:
+    """What those took that have ended and were waited for."""
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    is_their_own = most > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # not what they had when they were forked
+    return Used(largest_bytes=most << 10 if is_their_own else 0, bound_bytes=most << 10, cpu_seconds=cpu_of_ended())
 
 
 def _own_share(pid: int, resident: int) -> int:

@@ -6,15 +6,15 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
-import msgspec
-
+from ai_whisperer.domain.record import Record
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.sandbox import priority
 from ai_whisperer.sandbox.base import Ending, Job
 from ai_whisperer.sandbox.cgroups import JobGroup
-from ai_whisperer.sandbox.family import bound_of_ended, cpu_of_ended, largest_of_ended
+from ai_whisperer.sandbox.family import Used, used_by_ended
 
 _LEAST_DATA_BYTES = 64 << 20
 """What holds the job has to live under the limit too; the exact one is held by watching."""
@@ -24,40 +24,29 @@ _MOST_FILES = 1024
 """What lies in open sockets and pipes is counted by no other limit."""
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class Status(Record, frozen=True, kw_only=True):
     """How the first process of a job ended."""
 
-    ending: Ending
-    number: int
+    ending: Ending = Ending.EXITED
+    number: int = 0
 
 
-def ended_with(code: int) -> Status:
-    """How a process ended, from the code that Python gives it."""
-    if code < 0:
-        return Status(ending=Ending.SIGNALLED, number=-code)
-    return Status(ending=Ending.EXITED, number=code)
-
-
-class Held(Protocol):
+class Started(Protocol):
     """The first process of a job that runs."""
 
     @property
     def pid(self) -> int: ...
 
-    @property
-    def largest_bytes(self) -> int:
-        """The most memory that one of its processes had, as far as it is known when all have ended; else 0."""
+    def status(self) -> Status:
+        """How it ended; it has to have ended."""
         ...
 
-    @property
-    def bound_bytes(self) -> int:
-        """What none of its processes had more of, as far as it is known when all have ended; else 0."""
-        ...
+
+class Held(Started, Protocol):
+    """The same, as the keeper sees it."""
 
     @property
-    def cpu_seconds(self) -> float:
-        """The CPU seconds of all its processes, as far as they are known when all have ended; else 0."""
-        ...
+    def used(self) -> Used: ...
 
     @property
     def all_gone(self) -> bool:
@@ -73,28 +62,21 @@ class Held(Protocol):
         """A descriptor from which there is something to read once it has ended."""
         ...
 
-    def status(self) -> Status:
-        """How it ended; it has to have ended."""
-        ...
-
-    def step_back(self) -> None:
-        """Let all of it come after others, if it can be had; its sessions are let each by itself."""
-        ...
-
 
 class Level(Protocol):
     """One way to hold a job. It is called in the keeper, whose standard streams are those of the job."""
 
-    def start(self, job: Job) -> Held:
-        """Start the job; raises `SandboxError` if it cannot be held."""
+    @property
+    def own_threads(self) -> int:
+        """How many threads it needs for itself, beside those of the job."""
+        ...
+
+    def start(self, job: Job, group: JobGroup) -> Held:
+        """Start the job in the group, in which the keeper is; raises `SandboxError` if it cannot be held."""
         ...
 
     def warm_up(self, job: Job) -> None:
         """Do what of `start` can be done without starting anything, so that it is quick when it counts."""
-        ...
-
-    def clear_up(self) -> None:
-        """Give back what was made for the job; all its processes have ended."""
         ...
 
 
@@ -103,18 +85,24 @@ def limit_this_process(job: Job) -> None:
 
     Never in the keeper: one that a limit of the job can end cannot end the job.
     """
-    cpu = max(1, int(job.cpu_seconds) + 1)
     limits = {
         resource.RLIMIT_DATA: max(job.memory_bytes, _LEAST_DATA_BYTES),
         resource.RLIMIT_FSIZE: job.file_bytes,
-        resource.RLIMIT_CPU: cpu,
+        resource.RLIMIT_CPU: max(1, int(job.cpu_seconds) + 1),
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NOFILE: _MOST_FILES,
+        # So many threads more the user of this process may have as the job may. Only a group holds root to it.
+        resource.RLIMIT_NPROC: threads_in_use() + job.threads,
     }
     for kind, wanted in limits.items():
         _, hard = resource.getrlimit(kind)
         value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(kind, (value, value))
+
+
+def threads_in_use() -> int:
+    """How many threads there are, of all users: rather too many than too few."""
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
 
 
 def check_nothing_hidden(job: Job, level: str) -> None:
@@ -127,8 +115,8 @@ def check_nothing_hidden(job: Job, level: str) -> None:
         )
 
 
-class PlainProcess:
-    """A process that was started without a library's help."""
+class Program:
+    """A program that was started without a library's help. `first` is called in its process before it begins."""
 
     def __init__(
         self,
@@ -136,17 +124,10 @@ class PlainProcess:
         *,
         cwd: str,
         env: Mapping[str, str],
-        first: Callable[[], None],
-        group: JobGroup,
+        first: Callable[[], None] | None = None,
         inherited: Sequence[int] = (),
     ) -> None:
-        """Start it in the group; `first` is called in it before the program begins, which inherits the descriptors.
-
-        Where only watching keeps the job to its number of processes, this process goes before all others from now on.
-        """
-        self._group = group
-        if os.geteuid() == 0 and not group.holds:
-            priority.go_first()  # before there is a job that could keep this process from its work by its number
+        """Start it; it inherits the descriptors. Raises `SandboxError` if it cannot be."""
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to run what others wrote is what a sandbox is for
                 argv,
@@ -158,34 +139,34 @@ class PlainProcess:
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise SandboxError(f"{argv[0]} could not be started: {error}.") from error
+        self.pid = self._process.pid
+
+    def status(self) -> Status:
+        code = self._process.wait()
+        return Status(ending=Ending.SIGNALLED, number=-code) if code < 0 else Status(number=code)
+
+
+class PlainProcess(Program):
+    """A program that only limits hold, or what it does itself, and nothing between it and the keeper."""
 
     holders = 0
     all_gone = False
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def largest_bytes(self) -> int:
-        return largest_of_ended()
-
-    @property
-    def bound_bytes(self) -> int:
-        return bound_of_ended()
-
-    @property
-    def cpu_seconds(self) -> float:
-        return cpu_of_ended()
+    def used(self) -> Used:
+        return used_by_ended()
 
     def ended(self) -> int:
         return os.pidfd_open(self.pid)
 
-    def status(self) -> Status:
-        return ended_with(self._process.wait())
 
-    def step_back(self) -> None:
-        self._group.step_back()
+def go_first_without(group: JobGroup) -> None:
+    """Where only watching keeps the job to its number of processes, this process goes before all others from now on.
+
+    Call it before there is a job that could keep this process from its work by its number.
+    """
+    if os.geteuid() == 0 and not group.holds:
+        priority.go_first()
 
 
 def let_go_of_streams() -> None:

@@ -22,23 +22,12 @@ from ai_whisperer.errors import SandboxError, WhispererError
 from ai_whisperer.sandbox import family, namespaces
 from ai_whisperer.sandbox.base import Ending, Job
 from ai_whisperer.sandbox.cgroups import JobGroup
-from ai_whisperer.sandbox.held import Status, let_go_of_streams
+from ai_whisperer.sandbox.held import Started, Status, let_go_of_streams
 from ai_whisperer.sandbox.wire import Order, framed, read_body, read_order
 
 _REAP_SECONDS = 0.2
-_OWN_THREADS = 8
-"""The holder, and the threads by which a library watches over the job."""
 _STREAMS = b"+"
 """Goes before the order, with the streams of the job."""
-
-
-class Started(Protocol):
-    """What the library has started."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def status(self) -> Status: ...
 
 
 class Library(Protocol):
@@ -60,12 +49,9 @@ class Library(Protocol):
 
 class _Report(Record, frozen=True, kw_only=True):
     error: str = ""
-    ending: Ending = Ending.EXITED
-    number: int = 0
+    status: Status = Status()
     all_gone: bool = False
-    largest_bytes: int = 0
-    bound_bytes: int = 0
-    cpu_seconds: float = 0.0
+    used: family.Used = family.Used()
 
 
 _decode = msgspec.msgpack.Decoder(_Report).decode
@@ -76,11 +62,8 @@ class Holder:
 
     holders = 1
 
-    def __init__(self, library: Library, group: JobGroup) -> None:
-        self._group = group
-        self.largest_bytes = 0
-        self.bound_bytes = 0
-        self.cpu_seconds = 0.0
+    def __init__(self, library: Library) -> None:
+        self.used = family.Used()
         self.all_gone = False
         apart = library.goes_apart and namespaces.enter_processes()
         self._connection, theirs = socket.socketpair()
@@ -109,14 +92,8 @@ class Holder:
         report = self._report()
         if report is None:
             return Status(ending=Ending.SIGNALLED, number=signal.SIGKILL)
-        self.largest_bytes = report.largest_bytes
-        self.bound_bytes = report.bound_bytes
-        self.cpu_seconds = report.cpu_seconds
-        self.all_gone = report.all_gone
-        return Status(ending=report.ending, number=report.number)
-
-    def step_back(self) -> None:
-        self._group.step_back()
+        self.used, self.all_gone = report.used, report.all_gone
+        return report.status
 
     def _report(self) -> _Report | None:
         try:
@@ -131,26 +108,21 @@ class HolderLevel:
     One that was prepared for a job without network cannot get any more what it has given up.
     """
 
+    own_threads = 8
+    """The holder, and the threads by which a library watches over the job."""
+
     def __init__(self, library: Callable[[Job], Library]) -> None:
         self._library = library
-        self._group = JobGroup()
         self._waiting: Holder | None = None
 
-    def start(self, job: Job) -> Holder:
-        holder = self._waiting or self._holder(job)
-        self._group.hold(job.threads + _OWN_THREADS)
+    def start(self, job: Job, group: JobGroup) -> Holder:
+        del group  # what the keeper starts is in it
+        holder = self._waiting or Holder(self._library(job))
         holder.start(job)
         return holder
 
     def warm_up(self, job: Job) -> None:
-        self._waiting = self._holder(job)
-
-    def clear_up(self) -> None:
-        self._group.remove()
-
-    def _holder(self, job: Job) -> Holder:
-        self._group.enter()
-        return Holder(self._library(job), self._group)
+        self._waiting = Holder(self._library(job))
 
 
 def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
@@ -166,27 +138,18 @@ def _hold(library: Library, connection: socket.socket, *, apart: bool) -> None:
         os.close(each)
     try:
         process = library.begin(read_order(connection).job)
-    except WhispererError as error:
-        connection.sendall(framed(_Report(error=error.message)))
-        return
     except Exception as error:  # noqa: BLE001 - whatever it is, the keeper has to hear of it
-        message = f"The program could not be started: {type(error).__name__}: {error}."
-        connection.sendall(framed(_Report(error=message)))
+        unknown = f"The program could not be started: {type(error).__name__}: {error}."
+        connection.sendall(framed(_Report(error=error.message if isinstance(error, WhispererError) else unknown)))
         return
     let_go_of_streams()
     connection.sendall(framed(_Report()))
     _wait_for(process.pid)
     status = process.status()
     all_gone = family.end_namespace()
-    report = _Report(
-        ending=status.ending,
-        number=status.number,
-        all_gone=all_gone,
-        largest_bytes=family.largest_of_ended(),
-        bound_bytes=family.bound_of_ended(),
-        cpu_seconds=family.cpu_of_this() + family.cpu_of_ended(),
-    )
-    connection.sendall(framed(report))
+    ended = family.used_by_ended()
+    used = msgspec.structs.replace(ended, cpu_seconds=ended.cpu_seconds + family.cpu_of_this())
+    connection.sendall(framed(_Report(status=status, all_gone=all_gone, used=used)))
     connection.recv(1)  # until the keeper, which has more urgent things to do, ends this process
 
 

@@ -21,6 +21,7 @@ from ai_whisperer.sandbox import family, priority
 from ai_whisperer.sandbox.base import Ending, Job, Outcome
 from ai_whisperer.sandbox.bubblewrap import BubblewrapLevel
 from ai_whisperer.sandbox.capture import Capture
+from ai_whisperer.sandbox.cgroups import JobGroup
 from ai_whisperer.sandbox.held import Held, Level, let_go_of_streams
 from ai_whisperer.sandbox.holder import HolderLevel
 from ai_whisperer.sandbox.own_world import OwnWorld
@@ -49,19 +50,19 @@ _EXTRA_PROCESSES = 2
 def keep(connection: socket.socket, level: str = "") -> None:
     """Take one order from the socket and carry it out to its end; it is for the level, if that is known."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    group = JobGroup()
     try:
-        _keep(connection, level)
+        _keep(connection, level, group)
     finally:
-        for each in LEVELS.values():
-            each.clear_up()
+        group.remove()
 
 
-def _keep(connection: socket.socket, level: str) -> None:
+def _keep(connection: socket.socket, level: str, group: JobGroup) -> None:
     try:
         family.adopt_orphans()
-        _warm_up(level)
+        _warm_up(level, group)
         order = read_order(connection)
-        report: Report = Ended(outcome=_carried_out(order, connection))
+        report: Report = Ended(outcome=_carried_out(order, connection, group))
     except EOFError:
         return
     except WhispererError as error:
@@ -83,7 +84,7 @@ def _given_up(message: str) -> Refused:
     return Refused(message=message)
 
 
-def _warm_up(name: str) -> None:
+def _warm_up(name: str, group: JobGroup) -> None:
     """Go once through what a job needs, while none waits.
 
     After a fork each page that is touched has to be copied first; so that is done by the time the order comes.
@@ -96,20 +97,25 @@ def _warm_up(name: str) -> None:
     family.taken(0, 0)
     Capture(job.output_bytes).kept()
     if name in LEVELS:
+        group.enter()
         LEVELS[name].warm_up(job)
 
 
-def _carried_out(order: Order, connection: socket.socket) -> Outcome:
+def _carried_out(order: Order, connection: socket.socket, group: JobGroup) -> Outcome:
     began = time.monotonic()
     output = _stand_in(order.job)
-    held = _level(order.level).start(order.job)
+    level = _level(order.level)
+    group.enter()
+    group.hold(order.job.threads + level.own_threads)
+    held = level.start(order.job, group)
     let_go_of_streams()
-    watch = _Watch(order.job, held, connection=connection, output=output)
+    watch = _Watch(order.job, held, group, connection=connection, output=output)
     ending = watch.until_end()
     status = None if ending else held.status()
     if not held.all_gone:
         family.end_all()
     watch.read_rest()
+    used = held.used
     return Outcome(
         ending=ending or (status.ending if status else Ending.EXITED),
         status=status.number if status else signal.SIGKILL,
@@ -118,8 +124,8 @@ def _carried_out(order: Order, connection: socket.socket) -> Outcome:
         run=ToolRun(
             sandbox=order.level,
             wall_seconds=round(time.monotonic() - began, 4),
-            cpu_seconds=round(max(watch.cpu_seconds, held.cpu_seconds, family.cpu_of_ended()), 4),
-            memory_bytes=max(watch.peak_bytes, held.largest_bytes) or held.bound_bytes,
+            cpu_seconds=round(max(watch.cpu_seconds, used.cpu_seconds, family.cpu_of_ended()), 4),
+            memory_bytes=max(watch.peak_bytes, used.largest_bytes) or used.bound_bytes,
         ),
     )
 
@@ -157,9 +163,10 @@ def _stand_in(job: Job) -> int:
 class _Watch:
     """Looks after a job that runs."""
 
-    def __init__(self, job: Job, held: Held, *, connection: socket.socket, output: int) -> None:
+    def __init__(self, job: Job, held: Held, group: JobGroup, *, connection: socket.socket, output: int) -> None:
         self._job = job
         self._held = held
+        self._group = group
         self._connection = connection
         self._output = output
         self._exit = held.ended()
@@ -229,7 +236,7 @@ class _Watch:
         seen = family.taken(self._job.memory_bytes, self._most, besides=besides)
         self.peak_bytes = max(self.peak_bytes, seen.memory_bytes)
         self.cpu_seconds = max(self.cpu_seconds, seen.cpu_seconds)
-        self._held.step_back()
+        self._group.step_back()
         self._step_back(seen.sessions)
         if seen.processes > self._most or seen.threads > self._job.threads + _EXTRA_PROCESSES:
             return Ending.TOO_MANY_PROCESSES

@@ -106,7 +106,7 @@ class Root:
             if temporary:
                 put(_BASE + system.TEMPORARY, self._owners.tree(temporary, _WRITABLE, is_owned=True))
             else:
-                _make_small_temporary()
+                _mount_memory(system.TEMPORARY)
             attributes = dict.fromkeys(readable, _READ_ONLY) | dict.fromkeys(writable, _WRITABLE)
             within = {path for path in attributes if covering.lies_in(path, hidden)}
             # The outer ones first: what may only be read in a folder that may be written is a mount over that.
@@ -141,16 +141,13 @@ def _furnish_devices() -> None:
     """Add what programs expect beside the devices: names of their own streams, and a little memory to share."""
     for name, target in system.STREAMS.items():
         os.symlink(target, f"{_BASE}/dev/{name}")
-    place = _BASE + system.SHARED_MEMORY
-    os.mkdir(place)
-    mount("tmpfs", place, "tmpfs", Flag.NOSUID | Flag.NODEV, f"mode=1777,size={system.SHARED_MEMORY_BYTES}")
+    _mount_memory(system.SHARED_MEMORY)
 
 
-def _make_small_temporary() -> None:
-    """A place for temporary files in memory, where those of the job cannot stand there."""
-    place = _BASE + system.TEMPORARY
-    os.makedirs(place, exist_ok=True)
-    mount("tmpfs", place, "tmpfs", Flag.NOSUID | Flag.NODEV, f"mode=1777,size={system.SHARED_MEMORY_BYTES}")
+def _mount_memory(path: str) -> None:
+    """Mount a little memory there, for everybody to write to."""
+    os.makedirs(_BASE + path, exist_ok=True)
+    mount("tmpfs", _BASE + path, "tmpfs", Flag.NOSUID | Flag.NODEV, f"mode=1777,size={system.SHARED_MEMORY_BYTES}")
 
 
 def _mask_kernel() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from importlib.machinery import ModuleSpec, NamespaceLoader, PathFinder
+from importlib.machinery import NamespaceLoader, PathFinder
 from pathlib import Path
 
 import msgspec
@@ -54,10 +54,7 @@ def _is_package(name: str, entry: Path) -> bool:
     if name in sys.modules or name in sys.stdlib_module_names or (entry / name / "__init__.py").exists():
         return True
     others = [str(each) for each in import_folders() if each != entry]
-    return _is_regular(PathFinder.find_spec(name, others))
-
-
-def _is_regular(found: ModuleSpec | None) -> bool:
+    found = PathFinder.find_spec(name, others)
     return found is not None and found.loader is not None and not isinstance(found.loader, NamespaceLoader)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-
-from ai_whisperer.errors import SandboxError
 from ai_whisperer.sandbox import privileges, seccomp
 from ai_whisperer.sandbox.apart import Apart
 from ai_whisperer.sandbox.base import Job
-from ai_whisperer.sandbox.held import Status, ended_with
+from ai_whisperer.sandbox.held import Program
 
 
 class OwnWorld:
@@ -24,24 +21,10 @@ class OwnWorld:
         self._apart.prepare(apart=apart)
         seccomp.program(sockets=seccomp.Sockets.ALONE)
 
-    def begin(self, job: Job) -> _Program:
+    def begin(self, job: Job) -> Program:
         self._apart.enter(job)
-        self._apart.give_up_privileges()
+        privileges.become_job_user()  # what the program could attack may do no more than the program itself
         privileges.be_closed_to_others()
         # There is nobody in its network but the program itself, who may well test a server of its own.
         seccomp.take_on(sockets=seccomp.Sockets.ALONE)
-        try:
-            return _Program(
-                subprocess.Popen(job.argv, cwd=job.cwd, env=job.env, start_new_session=True)  # noqa: S603 - what it is for
-            )
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            raise SandboxError(f"{job.argv[0]} could not be started: {error}.") from error
-
-
-class _Program:
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self.pid = process.pid
-
-    def status(self) -> Status:
-        return ended_with(self._process.wait())
+        return Program(job.argv, cwd=job.cwd, env=job.env)

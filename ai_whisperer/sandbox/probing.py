@@ -51,7 +51,7 @@ async def probe(sandbox: Sandbox) -> Probe:
     """Try every way out of the sandbox from within."""
     with contextlib.ExitStack() as stack:
         try:
-            outside = stack.enter_context(Outside(await asyncio.to_thread(_folder)))
+            outside = Outside(await asyncio.to_thread(_folder), stack)
             outcome = await sandbox.run(outside.trial(sandbox.name))
         except (SandboxError, OSError) as error:
             return Probe(level=sandbox.name, runs=False, reason=str(error))
@@ -108,43 +108,34 @@ def _number_of_this_process() -> Iterator[int]:
 
 
 class Outside:
-    """What a program is to be kept from: a data folder, a folder that may only be read, and sockets that listen."""
+    """What a program is to be kept from: a data folder, a folder that may only be read, and sockets that listen.
 
-    def __init__(self, folder: Path) -> None:
+    It is there until the stack is left; the folder is gone then.
+    """
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.folder = folder
-        self._stack = contextlib.ExitStack()
         self._word = secrets.token_hex(8)
-        self._ports: dict[str, int] = {}
-        self._server = os.getpid()
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        for name in ("own", "own/only-read", "readable", "data"):
+            (folder / name).mkdir(mode=0o700)
+        (folder / "readable/open").write_text("open")
+        (folder / "data/token").write_text(secrets.token_hex(8))
+        (folder / "data/token").chmod(0o600)
+        (folder / "data/link").symlink_to("token")
+        self._listen(stack)
+        self._server = stack.enter_context(_number_of_this_process())
 
-    def __enter__(self) -> Outside:
-        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        with contextlib.ExitStack() as stack:
-            stack.push(self._stack)
-            for name in ("own", "own/only-read", "readable", "data"):
-                (self.folder / name).mkdir(mode=0o700)
-            (self.folder / "readable/open").write_text("open")
-            (self.folder / "data/token").write_text(secrets.token_hex(8))
-            (self.folder / "data/token").chmod(0o600)
-            (self.folder / "data/link").symlink_to("token")
-            self._listen()
-            self._server = self._stack.enter_context(_number_of_this_process())
-            stack.pop_all()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def _listen(self) -> None:
-        tcp = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        self._udp = self._stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    def _listen(self, stack: contextlib.ExitStack) -> None:
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self._udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self._udp.bind(("127.0.0.1", 0))
         self._udp.setblocking(False)  # noqa: FBT003 - the socket's own words
         self._ports = {"tcp": tcp.getsockname()[1], "udp": self._udp.getsockname()[1]}
-        heard = self._stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        heard = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         heard.bind(f"{self.folder}/readable/heard")
         for address in (f"\0{self._word}", f"{self.folder}/data/socket", f"{self.folder}/readable/socket"):
-            named = self._stack.enter_context(socket.socket(socket.AF_UNIX))
+            named = stack.enter_context(socket.socket(socket.AF_UNIX))
             named.bind(address)
             named.listen()
 

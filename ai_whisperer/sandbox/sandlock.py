@@ -15,8 +15,7 @@ from ai_whisperer.errors import SandboxError
 from ai_whisperer.sandbox import privileges, seccomp, system
 from ai_whisperer.sandbox.apart import Apart
 from ai_whisperer.sandbox.base import Ending, Job
-from ai_whisperer.sandbox.held import Status, check_nothing_hidden, limit_this_process
-from ai_whisperer.sandbox.rlimits import limit_processes, threads_in_use
+from ai_whisperer.sandbox.held import Status, check_nothing_hidden, limit_this_process, threads_in_use
 from ai_whisperer.sandbox.system import existing
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Sandlock:
         self._apart.enter(job)
 
     def _give_up_privileges(self) -> None:
-        self._apart.give_up_privileges()
+        privileges.become_job_user()
         privileges.be_open_to_itself()  # the library looks into the files of its child there
 
 
@@ -98,7 +97,6 @@ class Landlock(Sandlock):
     def _enter(self, job: Job) -> None:
         check_nothing_hidden(job, "landlock")
         limit_this_process(job)
-        limit_processes(job)
 
     def _give_up_privileges(self) -> None:
         privileges.drop_bounding_set()

@@ -6,7 +6,7 @@ result, so it happens exactly once, and it happens in the name of the agent that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -80,10 +80,6 @@ class Desk(Protocol):
     def report_progress(self, percent: float | None, note: str) -> None: ...
 
 
-class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the parameters: what a tool does not know is refused, a sender above all."""
-
-
 class Wanted(NamedTuple):
     """What a tool needs at its desk that may not be in memory: a mail, or so many of the latest of the mailbox."""
 
@@ -94,32 +90,40 @@ class Wanted(NamedTuple):
 _NOTHING_WANTED = Wanted()
 
 
+class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the parameters: what a tool does not know is refused, a sender above all.
+
+    The docstring of each is what models are told that the tool does.
+    """
+
+    def run(self, desk: Desk) -> ToolResult | None:
+        """Do it, see `CoordinationTool.run`."""
+        raise NotImplementedError
+
+    def wants(self) -> Wanted:
+        """What has to be looked up before it runs."""
+        return _NOTHING_WANTED
+
+
 class CoordinationTool:
-    """A tool that runs on the desk. `wants` tells what has to be looked up before it runs with these arguments."""
+    """A tool that runs on the desk."""
 
-    __slots__ = ("_parser", "_run", "_wants", "name", "spec")
+    __slots__ = ("_looks_up", "_parse", "name", "spec")
 
-    def __init__(
-        self,
-        name: str,
-        description: str,
-        arguments: type[Arguments],
-        run: Callable[[Desk, Any], ToolResult | None],
-        *,
-        wants: Callable[[Any], Wanted] | None = None,
-    ) -> None:
+    def __init__(self, name: str, arguments: type[Arguments]) -> None:
+        parameters = object_schema(arguments)
+        description = " ".join(parameters.pop("description").split())
         self.name = name
-        self.spec = ToolSpec(name=name, description=description, parameters=object_schema(arguments))
-        self._parser = ArgumentsParser(arguments)
-        self._run = run
-        self._wants = wants
+        self.spec = ToolSpec(name=name, description=description, parameters=parameters)
+        self._parse = ArgumentsParser(arguments).parse
+        self._looks_up = arguments.wants is not Arguments.wants
 
     def wanted(self, arguments: str) -> Wanted:
         """What has to be looked up before it runs; nothing for arguments that do not fit."""
-        if self._wants is None:
+        if not self._looks_up:
             return _NOTHING_WANTED
         try:
-            return self._wants(self._parser.parse(arguments))
+            return self._parse(arguments).wants()
         except ToolArgumentsError:
             return _NOTHING_WANTED
 
@@ -128,4 +132,4 @@ class CoordinationTool:
 
         Raises a `WhispererError`, having changed nothing, if it cannot be done.
         """
-        return self._run(desk, self._parser.parse(arguments))
+        return self._parse(arguments).run(desk)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import msgspec
 from msgspec.structs import replace
@@ -237,28 +237,21 @@ AnyFunction = Tool | Callable[..., Any] | OtherTool
 """What can be provided as a tool."""
 
 
+class Stated(TypedDict, total=False):
+    """What can be said of a tool, see `Tool`."""
+
+    name: str
+    idempotent: Idempotent
+    touches: Touches
+    needs_approval: NeedsApproval
+    untrusted: bool
+    optional: bool
+
+
 @overload
-def tool(
-    function: AnyFunction,
-    /,
-    *,
-    name: str = "",
-    idempotent: Idempotent = False,
-    touches: Touches = (),
-    needs_approval: NeedsApproval = False,
-    untrusted: bool = False,
-    optional: bool = False,
-) -> Tool: ...
+def tool(function: AnyFunction, /, **stated: Unpack[Stated]) -> Tool: ...
 @overload
-def tool(
-    *,
-    name: str = "",
-    idempotent: Idempotent = False,
-    touches: Touches = (),
-    needs_approval: NeedsApproval = False,
-    untrusted: bool = False,
-    optional: bool = False,
-) -> Callable[[AnyFunction], Tool]: ...
+def tool(**stated: Unpack[Stated]) -> Callable[[AnyFunction], Tool]: ...
 def tool(function: AnyFunction | None = None, /, **stated: Any) -> Tool | Callable[[AnyFunction], Tool]:
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` if repeating it after a crash does no harm.
 

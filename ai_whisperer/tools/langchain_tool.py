@@ -11,7 +11,8 @@ from typing import Any
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.tools.nesting import check_depth, check_unions
-from ai_whisperer.tools.other_tools import is_instance, json_object, plain_schema, validated
+from ai_whisperer.tools.other_tools import is_instance, plain_schema
+from ai_whisperer.tools.parameters import json_object, validated
 
 _FILLED_BY_LANGCHAIN = ("callbacks", "run_manager")
 

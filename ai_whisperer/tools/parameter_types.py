@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ai_whisperer.errors import ToolArgumentsError
-
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
@@ -76,16 +74,6 @@ def told_by(error: ValidationError, *, below: str = "") -> str:
     told = [f"{each['msg']} - at `{_path((below, *each['loc']) if below else each['loc'])}`" for each in mistakes]
     more = f"; and {len(told) - _SHOWN_MISTAKES} more" if len(told) > _SHOWN_MISTAKES else ""
     return "; ".join(told[:_SHOWN_MISTAKES]) + more
-
-
-def checked_by(adapter: TypeAdapter[Any], name: str, raw: msgspec.Raw) -> Any:
-    """The value of this parameter; raises `ToolArgumentsError` that says what does not fit."""
-    from pydantic import ValidationError
-
-    try:
-        return adapter.validate_json(bytes(raw))
-    except ValidationError as error:
-        raise ToolArgumentsError(told_by(error, below=name)) from error
 
 
 def _path(places: tuple[int | str, ...]) -> str:

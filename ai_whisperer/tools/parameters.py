@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from ai_whisperer.choices import valid_values
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError
 from ai_whisperer.tools.nesting import check_depth, check_unions
-from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, checked_by, schemas_of
+from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, schemas_of, told_by
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _INSTEAD = (
     "Use str, int, float, bool, list, dict, Literal, an Enum, a datetime, a Path, a TypedDict, a dataclass or a "
@@ -21,14 +23,14 @@ _INSTEAD = (
 )
 
 
-class ArgumentsParser:
+class ArgumentsParser(Generic[Struct]):
     """Reads the JSON text that a model wrote as the parameters of a tool."""
 
-    def __init__(self, struct: type[msgspec.Struct]) -> None:
+    def __init__(self, struct: type[Struct]) -> None:
         self.type = struct
         self._decode = msgspec.json.Decoder(struct).decode
 
-    def parse(self, arguments: str) -> msgspec.Struct:
+    def parse(self, arguments: str) -> Struct:
         """The parameters; raises `ToolArgumentsError` that names the field that does not fit."""
         try:
             return self._decode(arguments or "{}")
@@ -65,24 +67,19 @@ class Parameters:
 
     def parse(self, arguments: str) -> dict[str, Any]:
         """The values by name; raises `ToolArgumentsError` that says what does not fit."""
+        names = self._parser.type.__struct_fields__
         try:
             parsed = self._parser.parse(arguments)
-            values = {name: getattr(parsed, name) for name in self._parser.type.__struct_fields__}
+            values = {name: getattr(parsed, name) for name in names}
             for name, adapter in self._adapters.items():
                 if isinstance(raw := values[name], msgspec.Raw):
-                    values[name] = self._checked(adapter, name, raw)
+                    check_depth(raw)
+                    values[name] = validated(adapter.validate_json, bytes(raw), known=names, below=name)
         except (ToolArgumentsError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a class checks its values by code of its own
             raise unreadable(error) from error
         return values
-
-    def _checked(self, adapter: TypeAdapter[Any], name: str, raw: msgspec.Raw) -> Any:
-        check_depth(raw)
-        try:
-            return checked_by(adapter, name, raw)
-        except ToolArgumentsError as error:
-            raise misfit(error.message, self._parser.type.__struct_fields__) from error
 
     def _merged(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema with what pydantic says of its parameters."""
@@ -109,6 +106,28 @@ def no_object(error: Exception | None = None) -> ToolArgumentsError:
 def unreadable(error: BaseException) -> ToolArgumentsError:
     """What a model is told of arguments at which the code of a type broke."""
     return ToolArgumentsError(f"The arguments cannot be read: {type(error).__name__}. Call again with others.")
+
+
+def json_object(arguments: str) -> dict[str, Any]:
+    """The JSON object that the text is; raises `ToolArgumentsError`."""
+    try:
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise no_object(error) from error
+
+
+def validated(check: Callable[[Any], Any], given: Any, *, known: Iterable[str], below: str = "") -> Any:
+    """What a check by pydantic returns, of the parameter `below` or of all; raises `ToolArgumentsError`."""
+    from pydantic import ValidationError
+
+    try:
+        return check(given)
+    except KeyboardInterrupt:
+        raise
+    except ValidationError as error:
+        raise misfit(told_by(error, below=below), known) from error
+    except BaseException as error:  # a class checks its values by code of its own
+        raise unreadable(error) from error
 
 
 def object_schema(of: type[msgspec.Struct]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ai_whisperer.errors import InvalidInputError, ToolError
 from ai_whisperer.tools.nesting import check_depth, check_unions
-from ai_whisperer.tools.other_tools import is_instance, plain_schema, validated
-from ai_whisperer.tools.parameters import no_object
+from ai_whisperer.tools.other_tools import is_instance, plain_schema
+from ai_whisperer.tools.parameters import no_object, validated
 
 _FOR_THE_MODEL = ("ModelRetry", "ToolFailed")
 

@@ -52,7 +52,7 @@ def touches_of(stated: Touches, arguments: Mapping[str, Any], workplace: Workpla
         if said is None:
             raise ToolError(f"A tool says that it touches {statement!r}. It must say 'read NAME' or 'write NAME'.")
         access, name = said
-        resource = _resource(name, workplace)
+        resource = workplace.place(name.removeprefix(FILE)).resource if name.startswith(FILE) else name
         found[resource] = Access.WRITE if Access.WRITE in (access, found.get(resource)) else Access.READ
     return tuple(Touch(resource=name, access=found[name]) for name in sorted(found))
 
@@ -78,7 +78,3 @@ def _filled(statement: str, arguments: Mapping[str, Any]) -> str:
         return statement.format_map(arguments)
     except Exception as error:  # `{x[0]}` and `{x.y}` run code of whatever the argument is
         raise ToolError(f"A tool says that it touches {statement!r}, but has no such argument: {error}.") from error
-
-
-def _resource(name: str, workplace: Workplace) -> str:
-    return workplace.place(name.removeprefix(FILE)).resource if name.startswith(FILE) else name

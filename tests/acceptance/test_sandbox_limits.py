@@ -14,8 +14,8 @@ import pytest
 
 from ai_whisperer.errors import SandboxError
 from ai_whisperer.sandbox.base import Ending, Outcome
+from ai_whisperer.sandbox.held import threads_in_use
 from ai_whisperer.sandbox.launcher import Launcher
-from ai_whisperer.sandbox.rlimits import threads_in_use
 from tests.acceptance.sandbox_stage import LEVELS, Stage, a_name, need, processes_of, staged, until
 
 DETACHED = {

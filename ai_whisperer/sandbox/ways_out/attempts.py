@@ -8,8 +8,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-WAYS: dict[str, Callable[[dict[str, Any]], Any]] = {}
-"""By what it would be to get out that way. Each takes what lies outside; it works if it returns and not False."""
+Outside = dict[str, Any]
+"""What lies outside, see `tried`."""
+
+Attempt = Callable[[Outside], Any]
+"""It works if it returns, and not False."""
+
+WAYS: dict[str, Attempt] = {}
+"""By what it would be to get out that way."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _REFUSALS = (
@@ -20,17 +26,17 @@ _REFUSALS = (
 """What the kernel says to who may not. Any other error comes after permission was given."""
 
 
-def way(name: str) -> Callable[[Callable[[dict[str, Any]], Any]], Callable[[dict[str, Any]], Any]]:
-    """Add a way to the list."""
+def way(name: str) -> Callable[[Attempt], Attempt]:
+    """Add a way of several steps to the list."""
 
-    def add(attempt: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    def add(attempt: Attempt) -> Attempt:
         WAYS[name] = attempt
         return attempt
 
     return add
 
 
-def tried(outside: dict[str, Any]) -> dict[str, str | None]:
+def tried(outside: Outside) -> dict[str, str | None]:
     """Each way, and what came of it if it worked.
 
     `outside` has the paths `data` (a folder with the files `token` and `link`, which leads to it, and the listening
@@ -49,12 +55,27 @@ def tried(outside: dict[str, Any]) -> dict[str, str | None]:
     return done
 
 
-def called(outside: dict[str, Any], name: str, *arguments: Any) -> int:
+def called(outside: Outside, name: str, *arguments: Any) -> int:
     """Make a call to the kernel by its name; returns what it returns, and raises `OSError` only if it is refused."""
     number = outside["numbers"].get(name)
     if number is None:
         raise OSError(errno.ENOSYS, "this kind of machine does not have it")
     return called_by_number(number, *arguments)
+
+
+def calling(name: str, *arguments: Any) -> Attempt:
+    """The attempt to make one call to the kernel."""
+    return lambda outside: called(outside, name, *arguments)
+
+
+def on(path: str, act: Callable[[str], Any]) -> Attempt:
+    """The attempt to do something to what lies at one path; `{data}` in it is the folder that is told by that name."""
+    return lambda outside: act(path.format_map(outside))
+
+
+def opening(path: str, flags: int) -> Attempt:
+    """The attempt to open what lies at one path, written as for `on`."""
+    return on(path, lambda found: os.close(os.open(found, flags, 0o600)))
 
 
 def called_by_number(number: int, *arguments: Any) -> int:
@@ -65,7 +86,7 @@ def called_by_number(number: int, *arguments: Any) -> int:
     return result
 
 
-def server_of(outside: dict[str, Any]) -> int:
+def server_of(outside: Outside) -> int:
     """The number of the server's process; raises `OSError` if another process has that number here."""
     pid: int = outside["server"]
     try:
@@ -78,11 +99,17 @@ def server_of(outside: dict[str, Any]) -> int:
     return pid
 
 
-def own_file(name: str = "own-file") -> str:
+def is_read(path: str) -> bool:
+    """Whether the file lets itself be read, and has something in it."""
+    with open(path, "rb") as file:
+        return bool(file.read(16))
+
+
+def own_file() -> str:
     """A file that may be changed."""
-    with open(name, "w") as file:
+    with open("own-file", "w") as file:
         file.write("x")
-    return name
+    return "own-file"
 
 
 def in_a_child(attempt: Callable[[], Any]) -> bool:

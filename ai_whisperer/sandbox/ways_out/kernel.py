@@ -8,9 +8,24 @@ import os
 import platform
 import resource
 import struct
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from ai_whisperer.sandbox.ways_out.attempts import called, called_by_number, in_a_child, server_of, way
+from ai_whisperer.sandbox.ways_out.attempts import (
+    WAYS,
+    Attempt,
+    Outside,
+    called,
+    called_by_number,
+    calling,
+    in_a_child,
+    is_read,
+    on,
+    opening,
+    server_of,
+    way,
+)
 
 _AT_FDCWD = -100
 _NOWHERE = b"/nowhere-at-all"
@@ -26,44 +41,17 @@ _NAMESPACES = {
 }
 
 
-@way("run as root of the machine")
-def _(outside: dict[str, Any]) -> Any:
-    return outside["is_root"] and os.getuid() == 0 and open("/proc/self/uid_map").read().split()[1] == "0"
-
-
-@way("keep a capability")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+def _keep_capability(_outside: Outside) -> bool:
     with open("/proc/self/status") as status:
         return any(int(line.split()[1], 16) for line in status if line.startswith(("CapEff", "CapPrm", "CapInh")))
 
 
-@way("gain privileges by what it starts")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return "NoNewPrivs:\t0" in open("/proc/self/status").read()
+def _calling_in_a_child(name: str, *arguments: Any) -> Attempt:
+    return lambda outside: in_a_child(lambda: called(outside, name, *arguments) == 0)
 
 
-@way("become another user")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return in_a_child(lambda: os.setuid(1 if os.getuid() != 1 else 2))
-
-
-for _name, _flag in _NAMESPACES.items():
-
-    def _entered(outside: dict[str, Any], flag: int = _flag) -> Any:
-        return in_a_child(lambda: called(outside, "unshare", flag) == 0)
-
-    way(f"make a {_name} namespace")(_entered)
-
-
-@way("make a user namespace by clone")
-def _(outside: dict[str, Any]) -> Any:
-    return _was_forked(called(outside, "clone", 0x10000000 | 17, 0, 0, 0, 0))
-
-
-@way("make a user namespace by clone3")
-def _(outside: dict[str, Any]) -> Any:
-    wanted = ctypes.create_string_buffer(struct.pack("QQQQQQQQ", 0x10000000, 0, 0, 0, 17, 0, 0, 0))
-    return _was_forked(called(outside, "clone3", wanted, 64))
+def _forking(name: str, *arguments: Any) -> Attempt:
+    return lambda outside: _was_forked(called(outside, name, *arguments))
 
 
 def _was_forked(pid: int) -> bool:
@@ -72,18 +60,12 @@ def _was_forked(pid: int) -> bool:
     return pid > 0 and bool(os.waitpid(pid, 0))
 
 
-@way("enter the namespaces of the server")
-def _(outside: dict[str, Any]) -> Any:
+def _enter_namespace(outside: Outside) -> int:
     descriptor = os.open(f"/proc/{server_of(outside)}/ns/net", os.O_RDONLY)
     return called(outside, "setns", descriptor, 0)
 
 
-@way("mount a file system")
-def _(outside: dict[str, Any]) -> Any:
-    return in_a_child(lambda: _mounted(outside))
-
-
-def _mounted(outside: dict[str, Any]) -> bool:
+def _mount(outside: Outside) -> bool:
     os.mkdir("mounted")
     if called(outside, "mount", b"none", b"mounted", b"tmpfs", 0, None) != 0:
         return False
@@ -91,121 +73,62 @@ def _mounted(outside: dict[str, Any]) -> bool:
     return True
 
 
-@way("mount by the newer calls")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "fsopen", b"tmpfs", 0)
-
-
-@way("make what is read-only writable")
-def _(outside: dict[str, Any]) -> Any:
+def _unfollow(outside: Outside) -> bool:
     unfollowed = ctypes.create_string_buffer(struct.pack("QQQQ", 0, 0x00200000, 0, 0))
     return called(outside, "mount_setattr", _AT_FDCWD, b"/usr", 0, unfollowed, 32) == 0
 
 
-@way("copy a tree of mounts")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "open_tree", _AT_FDCWD, b"/usr", 1)
+_CLONED = ctypes.create_string_buffer(struct.pack("QQQQQQQQ", 0x10000000, 0, 0, 0, 17, 0, 0, 0))
+_NAME = os.uname().nodename.encode()
+_OFFSET = struct.pack("I", 0x4000) + bytes(300)
 
-
-@way("take a mount away")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "umount2", _NOWHERE, 0)
-
-
-@way("change its root")
-def _(outside: dict[str, Any]) -> Any:
-    return in_a_child(lambda: called(outside, "chroot", b".") == 0)
-
-
-@way("set the clock")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "settimeofday", None, None)
-
-
-@way("tune the clock")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x4000) + bytes(300)))
-
-
-@way("tune the clock by its number")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "clock_adjtime", 0, ctypes.create_string_buffer(struct.pack("I", 0x4000) + bytes(300)))
-
-
-@way("rename the machine")
-def _(outside: dict[str, Any]) -> Any:
-    name = os.uname().nodename.encode()
-    return called(outside, "sethostname", name, len(name))
-
-
-@way("restart the machine")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "reboot", 0, 0, 0, None)
-
-
-@way("load another kernel")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "kexec_load", 0, 99_999, None, 0)
-
-
-@way("load a module")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "init_module", None, 0, b"")
-
-
-@way("remove a module")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "delete_module", b"no-such-module", 0)
-
-
-@way("turn off swap")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "swapoff", _NOWHERE)
-
-
-@way("turn on accounting")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "acct", _NOWHERE)
-
-
-@way("set quotas")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "quotactl", 0, _NOWHERE, 0, None)
-
-
-@way("read the log of the kernel")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "syslog", 10, None, 0)
-
-
-@way("hold up what other processes open")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "fanotify_init", 0x4, 0)
-
-
-@way("hear what other processes open")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "fanotify_init", 0x200, 0)
-
-
-for _call in ("add_key", "request_key", "keyctl"):
-
-    def _kept(outside: dict[str, Any], call: str = _call) -> Any:
-        return called(outside, call, *((0, -3, 0) if call == "keyctl" else (b"user", b"x", b"x", 1, -3)))
-
-    way(f"reach keys of the kernel by {_call}")(_kept)
-
-for _call in ("bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "memfd_create", "memfd_secret"):
-
-    def _made(outside: dict[str, Any], call: str = _call) -> Any:
-        arguments = {"memfd_create": (b"x", 0), "io_uring_setup": (4, ctypes.create_string_buffer(200))}
-        return called(outside, call, *arguments.get(call, (0, 0, 0, 0, 0)))
-
-    way(f"use {_call}")(_made)
+WAYS.update(
+    {
+        "run as root of the machine": lambda outside: (
+            outside["is_root"] and os.getuid() == 0 and Path("/proc/self/uid_map").read_text().split()[1] == "0"
+        ),
+        "keep a capability": _keep_capability,
+        "gain privileges by what it starts": lambda _: "NoNewPrivs:\t0" in Path("/proc/self/status").read_text(),
+        "become another user": lambda _: in_a_child(lambda: os.setuid(1 if os.getuid() != 1 else 2)),
+        **{f"make a {name} namespace": _calling_in_a_child("unshare", flag) for name, flag in _NAMESPACES.items()},
+        "make a user namespace by clone": _forking("clone", 0x10000000 | 17, 0, 0, 0, 0),
+        "make a user namespace by clone3": _forking("clone3", _CLONED, 64),
+        "enter the namespaces of the server": _enter_namespace,
+        "mount a file system": lambda outside: in_a_child(lambda: _mount(outside)),
+        "mount by the newer calls": calling("fsopen", b"tmpfs", 0),
+        "make what is read-only writable": _unfollow,
+        "copy a tree of mounts": calling("open_tree", _AT_FDCWD, b"/usr", 1),
+        "take a mount away": calling("umount2", _NOWHERE, 0),
+        "change its root": _calling_in_a_child("chroot", b"."),
+        "set the clock": calling("settimeofday", None, None),
+        "tune the clock": calling("adjtimex", ctypes.create_string_buffer(_OFFSET)),
+        "tune the clock by its number": calling("clock_adjtime", 0, ctypes.create_string_buffer(_OFFSET)),
+        "rename the machine": calling("sethostname", _NAME, len(_NAME)),
+        "restart the machine": calling("reboot", 0, 0, 0, None),
+        "load another kernel": calling("kexec_load", 0, 99_999, None, 0),
+        "load a module": calling("init_module", None, 0, b""),
+        "remove a module": calling("delete_module", b"no-such-module", 0),
+        "turn off swap": calling("swapoff", _NOWHERE),
+        "turn on accounting": calling("acct", _NOWHERE),
+        "set quotas": calling("quotactl", 0, _NOWHERE, 0, None),
+        "read the log of the kernel": calling("syslog", 10, None, 0),
+        "hold up what other processes open": calling("fanotify_init", 0x4, 0),
+        "hear what other processes open": calling("fanotify_init", 0x200, 0),
+        "reach keys of the kernel by add_key": calling("add_key", b"user", b"x", b"x", 1, -3),
+        "reach keys of the kernel by request_key": calling("request_key", b"user", b"x", b"x", 1, -3),
+        "reach keys of the kernel by keyctl": calling("keyctl", 0, -3, 0),
+        "use bpf": calling("bpf", 0, 0, 0, 0, 0),
+        "use perf_event_open": calling("perf_event_open", 0, 0, 0, 0, 0),
+        "use userfaultfd": calling("userfaultfd", 0, 0, 0, 0, 0),
+        "use io_uring_setup": calling("io_uring_setup", 4, ctypes.create_string_buffer(200)),
+        "use memfd_create": calling("memfd_create", b"x", 0),
+        "use memfd_secret": calling("memfd_secret", 0, 0, 0, 0, 0),
+    }
+)
 
 for _call, _control in (("shmget", "shmctl"), ("msgget", "msgctl"), ("semget", "semctl")):
 
-    def _shared(outside: dict[str, Any], call: str = _call, control: str = _control) -> Any:
+    def _shared(outside: Outside, call: str = _call, control: str = _control) -> Any:
         made = called(outside, call, _IPC_PRIVATE, *((0o1600,) if call == "msgget" else (1, 0o1600)))
         called(outside, control, made, *((0, _IPC_RMID) if control == "semctl" else (_IPC_RMID, None)))
         return made
@@ -213,40 +136,11 @@ for _call, _control in (("shmget", "shmctl"), ("msgget", "msgctl"), ("semget", "
     way(f"share memory or messages by {_call}")(_shared)
 
 
-@way("open a queue of messages")
-def _(outside: dict[str, Any]) -> Any:
+def _open_queue(outside: Outside) -> int:
     name = f"whisperer-{os.getpid()}".encode()
     made = called(outside, "mq_open", name, os.O_CREAT | os.O_RDWR, 0o600, None)
     called(outside, "mq_unlink", name)
     return made
-
-
-@way("take the slots of asynchronous input and output")
-def _(outside: dict[str, Any]) -> Any:
-    context = ctypes.c_uint64(0)
-    return called(outside, "io_setup", 1, ctypes.byref(context))
-
-
-@way("move its pages between processors")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "move_pages", 0, 0, None, None, None, 0)
-
-
-@way("reach ports of the machine")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "ioperm", 0x80, 1, 1)
-
-
-@way("change its table of segments")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "modify_ldt", 0, ctypes.create_string_buffer(16), 16)
-
-
-@way("call the kernel as a 32-bit program")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    if platform.machine() != "x86_64":
-        return False
-    return in_a_child(_called_in_32_bits)
 
 
 def _called_in_32_bits() -> bool:
@@ -256,41 +150,41 @@ def _called_in_32_bits() -> bool:
     return bool(function() > 0)
 
 
-@way("call the kernel by its third set of numbers")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return platform.machine() == "x86_64" and in_a_child(lambda: called_by_number(0x40000000 + 39))
+def _on_x86(act: Callable[[], Any]) -> Attempt:
+    return lambda _: platform.machine() == "x86_64" and in_a_child(act)
 
 
-@way("make a call newer than the filter")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return called_by_number(457, None, None, 0, 0)
+def _see(path: str) -> bool:
+    return bool(os.listdir(path)) if os.path.isdir(path) else is_read(path)
 
 
-for _file in ("kernel/core_pattern", "kernel/modprobe", "kernel/hostname", "vm/drop_caches", "fs/protected_hardlinks"):
-
-    def _opened(outside: dict[str, Any], file: str = _file) -> Any:  # noqa: ARG001
-        os.close(os.open(f"/proc/sys/{file}", os.O_WRONLY))
-
-    way(f"write the setting {_file.replace('/', '.')}")(_opened)
-
-for _file in ("/proc/sysrq-trigger", "/sys/kernel/uevent_helper", "/sys/power/state", "/sys/fs/cgroup/cgroup.procs"):
-
-    def _written(outside: dict[str, Any], file: str = _file) -> Any:  # noqa: ARG001
-        os.close(os.open(file, os.O_WRONLY))
-
-    way(f"write {_file}")(_written)
-
-for _file in ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/kernel/security"):
-
-    def _seen(outside: dict[str, Any], file: str = _file) -> Any:  # noqa: ARG001
-        return bool(os.listdir(file) if os.path.isdir(file) else open(file, "rb").read(16))
-
-    way(f"read {_file}")(_seen)
-
-
-@way("raise a limit of its own")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+def _raise_limit(_outside: Outside) -> bool:
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     return hard != resource.RLIM_INFINITY and in_a_child(
         lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard + 1))
     )
+
+
+_SETTINGS = ("kernel/core_pattern", "kernel/modprobe", "kernel/hostname", "vm/drop_caches", "fs/protected_hardlinks")
+_ACTING = ("/proc/sysrq-trigger", "/sys/kernel/uevent_helper", "/sys/power/state", "/sys/fs/cgroup/cgroup.procs")
+_TELLING = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/kernel/security")
+
+WAYS.update(
+    {
+        "open a queue of messages": _open_queue,
+        "take the slots of asynchronous input and output": calling("io_setup", 1, ctypes.create_string_buffer(8)),
+        "move its pages between processors": calling("move_pages", 0, 0, None, None, None, 0),
+        "reach ports of the machine": calling("ioperm", 0x80, 1, 1),
+        "change its table of segments": calling("modify_ldt", 0, ctypes.create_string_buffer(16), 16),
+        "call the kernel as a 32-bit program": _on_x86(_called_in_32_bits),
+        "call the kernel by its third set of numbers": _on_x86(lambda: called_by_number(0x40000000 + 39)),
+        "make a call newer than the filter": lambda _: called_by_number(457, None, None, 0, 0),
+        **{
+            f"write the setting {name.replace('/', '.')}": opening(f"/proc/sys/{name}", os.O_WRONLY)
+            for name in _SETTINGS
+        },
+        **{f"write {path}": opening(path, os.O_WRONLY) for path in _ACTING},
+        **{f"read {path}": on(path, _see) for path in _TELLING},
+        "raise a limit of its own": _raise_limit,
+    }
+)

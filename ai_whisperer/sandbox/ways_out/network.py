@@ -7,119 +7,32 @@ import socket
 import struct
 from typing import Any
 
-from ai_whisperer.sandbox.ways_out.attempts import own_file, way
+from ai_whisperer.sandbox.ways_out.attempts import WAYS, Attempt, Outside, on, own_file, way
 
 SENDS_BY_UDP = "send by UDP"
 _MPTCP, _SCTP, _UDPLITE = 262, 132, 136
 _FAST_OPEN = 0x20000000
 _SECONDS = 2.0
+_HERE, _HERE_6 = "127.0.0.1", "::ffff:127.0.0.1"
 
 
-def _connected(family: int, kind: int, protocol: int, address: Any) -> None:
-    with socket.socket(family, kind, protocol) as made:
+def _connect(family: int, protocol: int, address: Any) -> None:
+    with socket.socket(family, socket.SOCK_STREAM, protocol) as made:
         made.settimeout(_SECONDS)
         made.connect(address)
 
 
-@way("connect by TCP")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", outside["tcp"]))
+def _connecting(family: int, protocol: int, host: str) -> Attempt:
+    return lambda outside: _connect(family, protocol, (host, outside["tcp"]))
 
 
-@way("connect by TCP to the address of nobody")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_INET, socket.SOCK_STREAM, 0, ("0.0.0.0", outside["tcp"]))  # noqa: S104 - as a target
+def _connect_within(path: str) -> None:
+    _connect(socket.AF_UNIX, 0, path)
 
 
-@way("connect by TCP over IPv6")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_INET6, socket.SOCK_STREAM, 0, ("::ffff:127.0.0.1", outside["tcp"]))
-
-
-@way("connect by MPTCP")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_INET, socket.SOCK_STREAM, _MPTCP, ("127.0.0.1", outside["tcp"]))
-
-
-@way("connect by MPTCP over IPv6")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_INET6, socket.SOCK_STREAM, _MPTCP, ("::ffff:127.0.0.1", outside["tcp"]))
-
-
-@way("connect while sending (TCP fast open)")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
-        return made.sendto(b"x", _FAST_OPEN, ("127.0.0.1", outside["tcp"]))
-
-
-@way("connect while sending a message (TCP fast open)")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
-        return made.sendmsg([b"x"], [], _FAST_OPEN, ("127.0.0.1", outside["tcp"]))
-
-
-@way("connect with the first bytes (TCP fast open)")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
-        made.settimeout(_SECONDS)
-        made.setsockopt(socket.IPPROTO_TCP, 30, 1)
-        made.connect(("127.0.0.1", outside["tcp"]))
-        return made.send(b"x")
-
-
-@way("connect by SCTP")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_INET, socket.SOCK_STREAM, _SCTP, ("127.0.0.1", outside["tcp"]))
-
-
-@way(SENDS_BY_UDP)
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
-        made.sendto(outside["word"].encode(), ("127.0.0.1", outside["udp"]))
-    return False
-
-
-@way("listen on the network of the machine by TCP")
-def _(outside: dict[str, Any]) -> Any:
-    return _is_taken(socket.AF_INET, socket.SOCK_STREAM, 0, ("127.0.0.1", outside["tcp"]))
-
-
-@way("listen on the network of the machine by MPTCP")
-def _(outside: dict[str, Any]) -> Any:
-    return _is_taken(socket.AF_INET, socket.SOCK_STREAM, _MPTCP, ("127.0.0.1", outside["tcp"]))
-
-
-@way("listen on the network of the machine by UDP")
-def _(outside: dict[str, Any]) -> Any:
-    return _is_taken(socket.AF_INET, socket.SOCK_DGRAM, 0, ("127.0.0.1", outside["udp"]))
-
-
-@way("listen on the network of the machine without an address")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
-        made.listen()
-        return not outside["is_alone"]
-
-
-@way("send packets by another route")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as made:
-        through = struct.pack("BBBBBBH", 0, 4, 4, 1, 1, 0, 0) + socket.inet_pton(socket.AF_INET6, "::1") * 2
-        made.setsockopt(41, 57, through)
-        return not outside["is_alone"]
-
-
-@way("join a group of others")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
-        group = socket.inet_aton("224.0.0.251") + socket.inet_aton("127.0.0.1")
-        made.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
-        return not outside["is_alone"]
-
-
-@way("take the name of an abstract socket of the machine")
-def _(outside: dict[str, Any]) -> Any:
-    return _is_taken(socket.AF_UNIX, socket.SOCK_STREAM, 0, "\0" + outside["abstract"])
+def _send_within(path: str) -> int:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        return made.sendto(b"x", path)
 
 
 def _is_taken(family: int, kind: int, protocol: int, address: Any) -> bool:
@@ -132,26 +45,95 @@ def _is_taken(family: int, kind: int, protocol: int, address: Any) -> bool:
     return False
 
 
-@way("connect to an abstract socket")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_UNIX, socket.SOCK_STREAM, 0, "\0" + outside["abstract"])
+def _listening(kind: int, protocol: int, port: str) -> Attempt:
+    return lambda outside: _is_taken(socket.AF_INET, kind, protocol, (_HERE, outside[port]))
 
 
-@way("connect to a socket in a folder that it may only read")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_UNIX, socket.SOCK_STREAM, 0, outside["readable"] + "/socket")
+WAYS.update(
+    {
+        "connect by TCP": _connecting(socket.AF_INET, 0, _HERE),
+        "connect by TCP to the address of nobody": _connecting(socket.AF_INET, 0, "0.0.0.0"),  # noqa: S104 - as a target
+        "connect by TCP over IPv6": _connecting(socket.AF_INET6, 0, _HERE_6),
+        "connect by MPTCP": _connecting(socket.AF_INET, _MPTCP, _HERE),
+        "connect by MPTCP over IPv6": _connecting(socket.AF_INET6, _MPTCP, _HERE_6),
+    }
+)
 
 
-@way("send to a socket in a folder that it may only read")
-def _(outside: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
-        return made.sendto(b"x", outside["readable"] + "/heard")
+@way("connect while sending (TCP fast open)")
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+        return made.sendto(b"x", _FAST_OPEN, (_HERE, outside["tcp"]))
 
 
-@way("connect to a socket in the data folder")
-def _(outside: dict[str, Any]) -> Any:
-    _connected(socket.AF_UNIX, socket.SOCK_STREAM, 0, outside["data"] + "/socket")
+@way("connect while sending a message (TCP fast open)")
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+        return made.sendmsg([b"x"], [], _FAST_OPEN, (_HERE, outside["tcp"]))
 
+
+@way("connect with the first bytes (TCP fast open)")
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+        made.settimeout(_SECONDS)
+        made.setsockopt(socket.IPPROTO_TCP, 30, 1)
+        made.connect((_HERE, outside["tcp"]))
+        return made.send(b"x")
+
+
+WAYS["connect by SCTP"] = _connecting(socket.AF_INET, _SCTP, _HERE)
+
+
+@way(SENDS_BY_UDP)
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        made.sendto(outside["word"].encode(), (_HERE, outside["udp"]))
+    return False
+
+
+WAYS.update(
+    {
+        "listen on the network of the machine by TCP": _listening(socket.SOCK_STREAM, 0, "tcp"),
+        "listen on the network of the machine by MPTCP": _listening(socket.SOCK_STREAM, _MPTCP, "tcp"),
+        "listen on the network of the machine by UDP": _listening(socket.SOCK_DGRAM, 0, "udp"),
+    }
+)
+
+
+@way("listen on the network of the machine without an address")
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+        made.listen()
+        return not outside["is_alone"]
+
+
+@way("send packets by another route")
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as made:
+        through = struct.pack("BBBBBBH", 0, 4, 4, 1, 1, 0, 0) + socket.inet_pton(socket.AF_INET6, "::1") * 2
+        made.setsockopt(41, 57, through)
+        return not outside["is_alone"]
+
+
+@way("join a group of others")
+def _(outside: Outside) -> Any:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        group = socket.inet_aton("224.0.0.251") + socket.inet_aton("127.0.0.1")
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+        return not outside["is_alone"]
+
+
+WAYS.update(
+    {
+        "take the name of an abstract socket of the machine": on(
+            "\0{abstract}", lambda name: _is_taken(socket.AF_UNIX, socket.SOCK_STREAM, 0, name)
+        ),
+        "connect to an abstract socket": on("\0{abstract}", _connect_within),
+        "connect to a socket in a folder that it may only read": on("{readable}/socket", _connect_within),
+        "send to a socket in a folder that it may only read": on("{readable}/heard", _send_within),
+        "connect to a socket in the data folder": on("{data}/socket", _connect_within),
+    }
+)
 
 _KINDS = {
     "a raw socket": (socket.AF_INET, socket.SOCK_RAW, 1),
@@ -173,22 +155,23 @@ _KINDS = {
     "a socket of XDP": (44, socket.SOCK_RAW, 0),
     "a socket of SMC": (43, socket.SOCK_STREAM, 0),
 }
-for _name, _kind in _KINDS.items():
 
-    def _opened(outside: dict[str, Any], kind: tuple[int, int, int] = _kind) -> Any:  # noqa: ARG001
-        socket.socket(*kind).close()
 
-    way(f"open {_name}")(_opened)
+def _making(kind: tuple[int, int, int]) -> Attempt:
+    return lambda _: socket.socket(*kind).close()
+
+
+WAYS.update({f"open {name}": _making(kind) for name, kind in _KINDS.items()})
 
 
 @way("find out the addresses of the machine")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+def _(_outside: Outside) -> Any:
     with open("/proc/net/route") as lines:
         return any(not line.startswith(("Iface", "lo")) for line in lines)
 
 
 @way("send a descriptor to a process of others")
-def _(outside: dict[str, Any]) -> Any:
+def _(outside: Outside) -> Any:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made, open(own_file()) as file:
         made.connect("\0" + outside["abstract"])
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", file.fileno()))

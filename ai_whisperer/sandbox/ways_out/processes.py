@@ -6,16 +6,21 @@ import ctypes
 import os
 import resource
 import signal
+from collections.abc import Callable
 from typing import Any
 
-from ai_whisperer.sandbox.ways_out.attempts import called, in_a_child, server_of, way
+from ai_whisperer.sandbox.ways_out.attempts import WAYS, Attempt, Outside, called, in_a_child, server_of, way
 
 _PTRACE_DETACH, _PTRACE_SEIZE = 17, 0x4206
 
 
+def _on_server(act: Callable[[int], Any]) -> Attempt:
+    return lambda outside: act(server_of(outside))
+
+
 for _file in ("environ", "mem", "maps", "cmdline", "fd", "cwd", "root/etc/hostname"):
 
-    def _read(outside: dict[str, Any], file: str = _file) -> Any:
+    def _read(outside: Outside, file: str = _file) -> Any:
         path = f"/proc/{server_of(outside)}/{file}"
         if file == "fd":
             return bool(os.listdir(path))
@@ -28,98 +33,66 @@ for _file in ("environ", "mem", "maps", "cmdline", "fd", "cwd", "root/etc/hostna
 
 
 @way("read the environment of its keeper")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+def _(_outside: Outside) -> Any:
     return os.getppid() > 0 and bool(open(f"/proc/{os.getppid()}/environ").read(16))
 
 
-@way("signal the server")
-def _(outside: dict[str, Any]) -> Any:
-    os.kill(server_of(outside), 0)
-
-
-@way("get hold of the server to signal it")
-def _(outside: dict[str, Any]) -> Any:
-    signal.pidfd_send_signal(os.pidfd_open(server_of(outside)), 0)
-
-
-@way("trace the server")
-def _(outside: dict[str, Any]) -> Any:
+def _trace(outside: Outside) -> None:
     called(outside, "ptrace", _PTRACE_SEIZE, server_of(outside), 0, 0)
     called(outside, "ptrace", _PTRACE_DETACH, server_of(outside), 0, 0)
 
 
-@way("read the memory of the server")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "process_vm_readv", server_of(outside), None, 0, None, 0, 0)
+def _schedule(pid: int) -> None:
+    os.sched_setscheduler(pid, os.sched_getscheduler(pid), os.sched_getparam(pid))
 
 
-@way("take a descriptor of the server")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "pidfd_getfd", os.pidfd_open(server_of(outside)), 0, 0)
-
-
-@way("compare itself with the server")
-def _(outside: dict[str, Any]) -> Any:
-    return called(outside, "kcmp", os.getpid(), server_of(outside), 1, 0, 0)
-
-
-@way("read the limits of the server")
-def _(outside: dict[str, Any]) -> Any:
-    return resource.prlimit(server_of(outside), resource.RLIMIT_CORE)
-
-
-@way("limit the CPU time of the server")
-def _(outside: dict[str, Any]) -> Any:
-    limits = resource.prlimit(server_of(outside), resource.RLIMIT_CPU)
-    return resource.prlimit(server_of(outside), resource.RLIMIT_CPU, limits)
-
-
-@way("take priority from the server")
-def _(outside: dict[str, Any]) -> Any:
-    os.setpriority(os.PRIO_PROCESS, server_of(outside), os.getpriority(os.PRIO_PROCESS, server_of(outside)))
-
-
-@way("schedule the server")
-def _(outside: dict[str, Any]) -> Any:
-    policy = os.sched_getscheduler(server_of(outside))
-    os.sched_setscheduler(server_of(outside), policy, os.sched_getparam(server_of(outside)))
-
-
-@way("take processors from the server")
-def _(outside: dict[str, Any]) -> Any:
-    os.sched_setaffinity(server_of(outside), os.sched_getaffinity(server_of(outside)))
-
-
-@way("let the disk work for the server later")
-def _(outside: dict[str, Any]) -> Any:
+def _let_disk_wait(pid: int) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     number = {"x86_64": 251, "aarch64": 30}[os.uname().machine]
-    return libc.syscall(number, 1, server_of(outside), (2 << 13) | 4) == 0
+    return bool(libc.syscall(number, 1, pid, (2 << 13) | 4) == 0)
 
 
-@way("let the server be killed first when memory is short")
-def _(outside: dict[str, Any]) -> Any:
-    os.close(os.open(f"/proc/{server_of(outside)}/oom_score_adj", os.O_WRONLY))
-
-
-@way("be the last that is killed when memory is short")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
+def _be_last(_outside: Outside) -> None:
     with open("/proc/self/oom_score_adj", "r+") as file:
         lower = max(int(file.read()) - 1, -1000)
         file.seek(0)
         file.write(str(lower))
 
 
-@way("go before others")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return in_a_child(lambda: os.nice(-1) and None)
-
-
-@way("go before everything")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return in_a_child(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))
-
-
-@way("lock memory without a limit")
-def _(outside: dict[str, Any]) -> Any:  # noqa: ARG001
-    return in_a_child(lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (-1, -1)))
+WAYS.update(
+    {
+        "signal the server": _on_server(lambda pid: os.kill(pid, 0)),
+        "get hold of the server to signal it": _on_server(lambda pid: signal.pidfd_send_signal(os.pidfd_open(pid), 0)),
+        "trace the server": _trace,
+        "read the memory of the server": lambda outside: called(
+            outside, "process_vm_readv", server_of(outside), None, 0, None, 0, 0
+        ),
+        "take a descriptor of the server": lambda outside: called(
+            outside, "pidfd_getfd", os.pidfd_open(server_of(outside)), 0, 0
+        ),
+        "compare itself with the server": lambda outside: called(
+            outside, "kcmp", os.getpid(), server_of(outside), 1, 0, 0
+        ),
+        "read the limits of the server": _on_server(lambda pid: resource.prlimit(pid, resource.RLIMIT_CORE)),
+        "limit the CPU time of the server": _on_server(
+            lambda pid: resource.prlimit(pid, resource.RLIMIT_CPU, resource.prlimit(pid, resource.RLIMIT_CPU))
+        ),
+        "take priority from the server": _on_server(
+            lambda pid: os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, pid))
+        ),
+        "schedule the server": _on_server(_schedule),
+        "take processors from the server": _on_server(lambda pid: os.sched_setaffinity(pid, os.sched_getaffinity(pid))),
+        "let the disk work for the server later": _on_server(_let_disk_wait),
+        "let the server be killed first when memory is short": _on_server(
+            lambda pid: os.close(os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY))
+        ),
+        "be the last that is killed when memory is short": _be_last,
+        "go before others": lambda _: in_a_child(lambda: os.nice(-1) and None),
+        "go before everything": lambda _: in_a_child(
+            lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        ),
+        "lock memory without a limit": lambda _: in_a_child(
+            lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (-1, -1))
+        ),
+    }
+)

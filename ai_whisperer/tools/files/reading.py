@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import ToolError
 from ai_whisperer.tools.files.content import PIECE_BYTES, check_text, lines_in, text_of, version_of
 from ai_whisperer.tools.files.opening import OpenPlace, opened
@@ -68,7 +67,9 @@ def _read(descriptor: int, size: int, place: OpenPlace, context: ToolContext, *,
         pieces = (data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
         count = lines_in(data) + bool(data and not data.endswith(b"\n"))
         known = f"{count:,} lines in all, version {version_of(data)}"
-    part = _taken(_from_line(pieces, first_line, name=place.name), lines, room=_room(limits))
+    part = _taken(
+        _from_line(pieces, first_line, name=place.name), lines, room=max(1, limits.max_result_bytes - _HEADING_BYTES)
+    )
     text = text_of(part.data, path=place.name, size=size).removeprefix(_BOM)
     last = first_line + part.lines - 1
     heading = f"lines {first_line}-{last}" if part.data else "empty"
@@ -78,10 +79,6 @@ def _read(descriptor: int, size: int, place: OpenPlace, context: ToolContext, *,
     elif part.has_more:
         notes.append(f"continue with first_line={last + 1}")
     return f"[{place.name}: {heading}; {'; '.join(notes)}]\n{text}"
-
-
-def _room(limits: EffectiveLimits) -> int:
-    return max(1, limits.max_result_bytes - _HEADING_BYTES)
 
 
 def _pieces(descriptor: int, cancelled: CancelSignal) -> Iterator[bytes]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import anyio
@@ -150,14 +150,10 @@ class Connection:
         elif not self._closing:
             self._listener.lost(self)
 
-    @asynccontextmanager
-    async def _wire(self) -> AsyncIterator[Wire]:
+    def _wire(self) -> AbstractAsyncContextManager[Wire]:
         if self._config.url is None:
-            async with stdio_wire(self._name, self._config, _filled(self._config.env)) as wire:
-                yield wire
-        else:
-            async with http_wire(self._config, _filled(self._config.headers)) as wire:
-                yield wire
+            return stdio_wire(self._name, self._config, _filled(self._config.env))
+        return http_wire(self._config, _filled(self._config.headers))
 
     async def _talk(self, wire: Wire) -> str:
         """Serve requests until the connection is over; returns why it is."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ai_whisperer.domain.clock import Clock
@@ -192,13 +194,11 @@ class McpServer:
         await asyncio.sleep(max(seconds, 0.0))
 
     async def _start(self) -> None:
-        from ai_whisperer.tools.mcp.opening import open_connection
-
         self._state = McpState.STARTING
         self._stale = True
         connection: Connection | None = None
         try:
-            connection = await open_connection(self.name, self.config, self)
+            connection = await self._begun()
             await connection.ready()
         except McpError as error:
             if connection is not None:
@@ -216,6 +216,19 @@ class McpServer:
         finally:
             self._starting = None
 
+    async def _begun(self) -> Connection:
+        """A connection that begins. The library is loaded with the first; raises `McpError` if it is not installed."""
+        try:
+            await asyncio.to_thread(_load_library)
+        except ImportError as error:
+            raise McpError(
+                f"The MCP server '{self.name}' cannot be used: the package mcp is missing ({error}). Install it: "
+                "pip install 'ai-whisperer[mcp]'"
+            ) from error
+        from ai_whisperer.tools.mcp.connection import Connection
+
+        return Connection(self.name, self.config, self)
+
     def _let_end(self, connection: Connection) -> None:
         """Its processes may take a moment to go: `close` waits for that."""
         ending = asyncio.create_task(connection.close(), name=f"end of mcp server {self.name}")
@@ -232,6 +245,13 @@ class McpServer:
     def _shown(self, retry_at: float) -> float:
         """What the wall clock shows at that time."""
         return self._clock.now() + retry_at - self._clock.elapsed()
+
+
+def _load_library() -> None:
+    import_module("ai_whisperer.tools.mcp.connection")
+    # It logs what servers say, with tracebacks: what matters of that is announced, the rest would flood the log.
+    for logger in ("mcp", "client"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
 
 
 async def _pages(connection: Connection) -> list[Any]:

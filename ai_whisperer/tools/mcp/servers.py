@@ -7,20 +7,18 @@ from collections.abc import Iterable, Mapping
 from operator import is_not
 from typing import Any
 
-import msgspec
-
 from ai_whisperer.domain.clock import Clock
 from ai_whisperer.domain.conversation import ToolResult, ToolSpec
 from ai_whisperer.domain.mcp import McpServerStatus
-from ai_whisperer.errors import ToolArgumentsError, UnknownMcpServerError, UnknownToolError
+from ai_whisperer.errors import UnknownMcpServerError, UnknownToolError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.mcp.listing import Listing
-from ai_whisperer.tools.mcp.names import exposed_name, server_of, tool_of
+from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
 from ai_whisperer.tools.mcp.results import result_of
 from ai_whisperer.tools.mcp.server import McpServer, Tell
+from ai_whisperer.tools.parameters import json_object
 
-_ALL = "*"
 _MAX_PROGRESS = 1_000
 
 
@@ -93,7 +91,7 @@ class McpGrants:
     def includes(self, grant: str) -> bool:
         """Whether all that this grant gives is given here: the whole server is, or exactly that tool."""
         allowed = (tools for server, tools in self._grants.items() if server.name == server_of(grant))
-        return any(_ALL in tools or tool_of(grant) in tools for tools in allowed)
+        return any(ALL_TOOLS in tools or tool_of(grant) in tools for tools in allowed)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -127,13 +125,13 @@ class McpGrants:
             f"mcp__{server.name}__{tool}"
             for server, allowed in self._grants.items()
             if server.listing is not None
-            for tool in sorted(allowed - {_ALL})
+            for tool in sorted(allowed - {ALL_TOOLS})
             if not any(_is_granted({tool}, name, listed.remote) for name, listed in server.listing.tools.items())
         ]
 
 
 def _is_granted(allowed: set[str], name: str, remote: str) -> bool:
-    return _ALL in allowed or remote in allowed or tool_of(name) in allowed
+    return ALL_TOOLS in allowed or remote in allowed or tool_of(name) in allowed
 
 
 class McpTool(Tool):
@@ -143,14 +141,14 @@ class McpTool(Tool):
 
     def __init__(self, server: McpServer, name: str, spec: ToolSpec | None = None) -> None:
         stated = server.config.idempotent
-        idempotent = _ALL in stated or name in {exposed_name(server.name, each) for each in stated}
+        idempotent = ALL_TOOLS in stated or name in {exposed_name(server.name, each) for each in stated}
         super().__init__(self._call, name=name, idempotent=idempotent, untrusted=True)
         self._server = server
         self._spec = spec
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Call the tool at its server, which is started if it does not run; raises a `ToolError`."""
-        return await self._call(_object_of(arguments), context)
+        return await self._call(json_object(arguments), context)
 
     async def _call(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         listing = await self._server.listed()
@@ -172,10 +170,3 @@ class McpTool(Tool):
 def _progress(done: float, total: float | None, message: str | None) -> str:
     amount = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return f"{amount}: {message[:500]}\n" if message else f"{amount}\n"
-
-
-def _object_of(arguments: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise ToolArgumentsError(f"The arguments are not a JSON object: {error}. Call again with one.") from error
