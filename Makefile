@@ -59,7 +59,7 @@ browser: $(UI_INSTALLED) $(PAGE)
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
-	$(BIN)/python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts
+	for name in api words limits; do $(BIN)/python -m ai_whisperer.protocol.typescript $$name > ui/src/client/$$name.ts; done
 
 bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench

@@ -5,19 +5,41 @@ from __future__ import annotations
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.core.telling import told
 from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications import NOTIFICATIONS
+from ai_whisperer.domain.notifications.agents import AgentStateChanged
+from ai_whisperer.domain.notifications.approvals import ApprovalRequested
+from ai_whisperer.domain.notifications.mail import MailSent
+from ai_whisperer.domain.notifications.rooms import RoomMessage
+from ai_whisperer.domain.notifications.steps import StepFinished
 
 
 def line_of(note: Notification) -> str | None:
     """The notification in one line; None for what is of no interest to a person who watches."""
-    words = told(note.name, note.params)
-    return None if words is None else f"{note.seq or '':>4}  {words[0]:<10} {words[1]}"
+    words = told(note.name, note.params) if _is_watched(note) else None
+    if words is None:
+        return None
+    hint = f": whisperer approvals show {note.params['approvalId']}" if note.name == ApprovalRequested.wire_name else ""
+    return f"{note.seq or '':>4}  {words[0]:<10} {words[1]}{hint}"
 
 
 def shown_line(note: Notification, *, width: int) -> str | None:
     """The same, made fit for a terminal and cut at a width."""
     line = line_of(note)
     return None if line is None else printable(" ".join(line.splitlines()))[:width]
+
+
+def _is_watched(note: Notification) -> bool:
+    """Not what people do themselves, nor what a model does step by step."""
+    params, kind = note.params, NOTIFICATIONS.get(note.name)
+    if kind in (MailSent, RoomMessage):
+        return bool(params["sender"] != USER)
+    if kind is AgentStateChanged:
+        return AgentState.SLEEPING in (params["to"], params["from"] if params["action"] == "wake" else None)
+    if kind is StepFinished:
+        return "tool" in params
+    return kind is not None and kind.watched
 
 
 def way_out(state: AgentState, agent_id: str) -> str | None:

@@ -73,25 +73,19 @@ def log_entry(note: Notification, agent_id: str | None, redact: Callable[[str], 
         cut = f"{size:,} bytes" if size > _MAX_ENTRY_BYTES else None
     except RecursionError:
         cut = "nested too deeply"
+        params = redacted_data({k: each for k, each in note.params.items() if not isinstance(each, list | dict)}, shown)
+    words = told(note.name, params)
     return {
         "time": timestamp(note.at),
         "level": level_of(note.name),
         "session": note.session_id,
         "agent": agent_id,
         "event": note.name,
-        "text": shown(_words(note)),
+        "text": note.name if words is None else " ".join(words),
         "seq": note.seq,
         "cause": note.cause,
         "params": params if cut is None else {"cut": cut},
     }
-
-
-def _words(note: Notification) -> str:
-    try:
-        words = told(note.name, note.params)
-    except (KeyError, TypeError):
-        words = None  # a log of an earlier version may lack what is told now
-    return note.name if words is None else " ".join(words)
 
 
 def _is_agent(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
-from ai_whisperer.domain.limits import EffectiveLimits, EffectiveSessionLimits, Limits, LimitSource
+from ai_whisperer.domain.limits import MAY_BE_ZERO, EffectiveLimits, EffectiveSessionLimits, Limits, LimitSource
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.near_names import nearest
 
@@ -18,8 +18,6 @@ AGENT_LIMITS = Limits.__struct_fields__
 SESSION_LIMITS = EffectiveSessionLimits.__struct_fields__
 _MOST = 10**15
 _MOST_SECONDS_OF_A_LIMIT = 1e9
-MAY_BE_ZERO = ("max_continuations", "max_started_agents", "max_created_agents")
-"""Limits of which 0 means none at all, where it means no limit of others."""
 
 Stated = Limits | Mapping[str, Any] | None
 """Limits as they are written: a record of them, or numbers by name."""

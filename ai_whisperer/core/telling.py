@@ -1,163 +1,134 @@
-"""What a notification says, in words: for people who watch, and for the lines of logs."""
+"""What a notification says, in words: for people who watch, and for the lines of logs.
+
+The words stand beside the record of the notification, as a template:
+
+- `{field}` is a field as it is sent, `{error.message}` one within it, `{retryAt:time}` one with how it is shown, and
+  `{@sender}` an agent, which has a name on the page.
+- `[one|another]` is the first of these that can be told, or nothing. One with a condition before it, such as
+  `[replyTo?…]`, `[state=dead?…]` or `[depth>1?…]`, can be told only if that holds.
+
+What is missing, empty, null or false cannot be told. Where such a field is not within brackets, there are no words at
+all. `ui/src/history/telling.ts` does the same for the page, and cuts what is too long for it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from ai_whisperer.core.moments import moment
-from ai_whisperer.domain.agents import AgentState
-from ai_whisperer.domain.mail import USER
+from ai_whisperer.core.moments import duration, moment
 from ai_whisperer.domain.notifications import NOTIFICATIONS
-from ai_whisperer.domain.notifications.agents import (
-    AgentFailing,
-    AgentPaused,
-    AgentResumed,
-    AgentStateChanged,
-    AgentStopped,
-    AgentToolsMissing,
-)
-from ai_whisperer.domain.notifications.approvals import (
-    ApprovalApproved,
-    ApprovalRefused,
-    ApprovalRequested,
-    ApprovalWithdrawn,
-)
-from ai_whisperer.domain.notifications.base import Told
-from ai_whisperer.domain.notifications.events import EventBroadcast
-from ai_whisperer.domain.notifications.locks import LockBroken, LockExpired, LockWaiting
-from ai_whisperer.domain.notifications.mail import MailSent
-from ai_whisperer.domain.notifications.resources import ResourceGranted, ResourceWaiting
-from ai_whisperer.domain.notifications.rooms import RoomAbsent, RoomMessage, RoomPassed, RoomUnanswered
-from ai_whisperer.domain.notifications.schedules import ScheduleFired, ScheduleMissed
-from ai_whisperer.domain.notifications.steps import StepFinished, StepOutput, StepRetried
-from ai_whisperer.domain.notifications.switch import SwitchBegan, SwitchEnded
-from ai_whisperer.domain.notifications.tasks import (
-    TaskCancelled,
-    TaskCompleted,
-    TaskDismissed,
-    TaskFailed,
-    TaskProgress,
-    TaskRestarting,
-    TaskStarted,
-)
 
 _Params = dict[str, Any]
+_Filler = Callable[[_Params], str | None]
+
+_PART = re.compile(r"\[([^]]*)\]|\{@?([\w.]+):?(\w*)\}")
+_CONDITION = re.compile(r"([\w.]+)([=>]?)(\w*)\?")
 
 
 def told(name: str, params: _Params) -> tuple[str, str] | None:
-    """Who did what; None for what is of no interest to a person who watches."""
+    """Who did what; None for what has no words, or lacks what they tell, as in a log of an earlier version."""
     kind = NOTIFICATIONS.get(name)
-    return None if kind is None or kind not in _TELLERS else _TELLERS[kind](params)
-
-
-def _mail(params: _Params) -> tuple[str, str] | None:
-    if params["sender"] == USER:
+    if kind is None:
         return None
-    return params["sender"], f"mails {params['recipient']}: {params['subject']}"
-
-
-def _step(params: _Params) -> tuple[str, str] | None:
-    if "tool" not in params:
+    try:
+        who, what = filler(kind.who)(params), filler(kind.words)(params)
+    except (TypeError, ValueError):
         return None
-    return params["agentId"], f"used {params['tool']}" + (", which failed" if "isError" in params else "")
+    return None if who is None or what is None else (who, what)
 
 
-def _output(params: _Params) -> tuple[str, str] | None:
+@cache
+def filler(template: str) -> _Filler:
+    """What fills in a template; it returns None if the template cannot be told."""
+    parts: list[str | _Filler] = []
+    end = 0
+    for found in _PART.finditer(template):
+        parts += [template[end : found.start()], _field(found[2], found[3]) if found[2] else _choice(found[1])]
+        end = found.end()
+    parts = [part for part in (*parts, template[end:]) if part != ""]
+    if len(parts) == 1 and not isinstance(parts[0], str):
+        return parts[0]
+
+    def fill(params: _Params) -> str | None:
+        texts = []
+        for part in parts:
+            text = part if isinstance(part, str) else part(params)
+            if text is None:
+                return None
+            texts.append(text)
+        return "".join(texts)
+
+    return fill
+
+
+def _field(path: str, form: str) -> _Filler:
+    value_of = _value(path)
+    shown = _FORMS[form]
+
+    def fill(params: _Params) -> str | None:
+        value = value_of(params)
+        return value if value is None or (isinstance(value, str) and not form) else shown(value)
+
+    return fill
+
+
+def _choice(written: str) -> _Filler:
+    choices = [_alternative(each) for each in written.split("|")]
+
+    def fill(params: _Params) -> str:
+        for tell in choices:
+            text = tell(params)
+            if text is not None:
+                return text
+        return ""
+
+    return fill
+
+
+def _alternative(written: str) -> _Filler:
+    condition = _CONDITION.match(written)
+    if condition is None:
+        return filler(written)
+    path, relation, other = condition.groups()
+    value_of, tell = _value(path), filler(written[condition.end() :])
+    if relation == "=":
+        return lambda params: tell(params) if str(value_of(params)) == other else None
+    if relation == ">":
+        return lambda params: tell(params) if (value_of(params) or 0) > float(other) else None
+    return lambda params: None if value_of(params) is None else tell(params)
+
+
+def _value(path: str) -> Callable[[_Params], Any]:
+    """What looks a field up; it returns None for what cannot be told."""
+    first, *others = path.split(".")
+
+    def value_of(params: _Params) -> Any:
+        value = params.get(first)
+        for key in others:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if value or (value == 0 and value is not False) else None
+
+    return value_of
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
+
+
+def _last(text: str) -> str | None:
     """The last line of what a tool writes; those before it went by."""
-    lines = [line for line in params["text"].splitlines() if line.strip()]
-    return (params["agentId"], f"| {lines[-1]}") if lines else None
+    return text.strip().rpartition("\n")[2] or None
 
 
-def _progress(params: _Params) -> tuple[str, str]:
-    percent = "" if params["percent"] is None else f" {params['percent']:g} %"
-    return params["agentId"], f"reports{percent}: {params['note']}"
-
-
-def _state(params: _Params) -> tuple[str, str] | None:
-    if params["to"] == AgentState.SLEEPING:
-        return params["agentId"], "falls asleep"
-    if params["from"] == AgentState.SLEEPING and params["action"] == "wake":
-        return params["agentId"], f"wakes up: {params.get('reason', 'no reason was given')}"
-    return None
-
-
-def _room(params: _Params) -> tuple[str, str] | None:
-    return None if params["sender"] == USER else (params["sender"], f"says: {params['text']}")
-
-
-def _missing(params: _Params) -> tuple[str, str]:
-    return params["agentId"], f"lacks its tools: {', '.join(params['tools'])}"
-
-
-def _lock_broken(params: _Params) -> tuple[str, str]:
-    why = f": {params['reason']}" if params["reason"] else ""
-    return params["by"], f"breaks the lock {params['name']}, which {params['holder']} held{why}"
-
-
-def _turn(params: _Params) -> tuple[str, str]:
-    before = f" (before it: {', '.join(params['holders'])})" if params["holders"] else ""
-    return params["agentId"], f"is paused for {', '.join(params['resources'])}{before}"
-
-
-def _schedule(words: str) -> Callable[[_Params], tuple[str, str]]:
-    def tell(params: _Params) -> tuple[str, str]:
-        return params["agentId"] or "the clock", words.format_map(params)
-
-    return tell
-
-
-def _of_agent(words: str) -> Callable[[_Params], tuple[str, str]]:
-    def tell(params: _Params) -> tuple[str, str]:
-        error = {"error": params["error"]["message"]} if "error" in params else {}
-        why = {"why": f": {params['reason']}" if params.get("reason") else ""}
-        return params["agentId"], words.format_map({**params, **error, **why})
-
-    return tell
-
-
-def _retry(params: _Params) -> tuple[str, str]:
-    at, error = moment(params["retryAt"]), params["error"]["message"]
-    return params["agentId"], f"waits for its provider, next try at {at}: {error}"
-
-
-_TELLERS: dict[type[Told], Callable[[_Params], tuple[str, str] | None]] = {
-    AgentStateChanged: _state,
-    AgentPaused: _of_agent("is paused{why}"),
-    AgentResumed: _of_agent("resumes"),
-    AgentStopped: _of_agent("is stopped{why}"),
-    AgentFailing: _of_agent("fails too often{why}"),
-    AgentToolsMissing: _missing,
-    ApprovalRequested: _of_agent("waits for your approval of {tool}: whisperer approvals show {approvalId}"),
-    ApprovalApproved: _of_agent("may use {tool}{why}"),
-    ApprovalRefused: _of_agent("may not use {tool}{why}"),
-    ApprovalWithdrawn: _of_agent("no longer asks to use {tool}{why}"),
-    TaskStarted: _of_agent("starts a task ({kind})"),
-    TaskProgress: _progress,
-    TaskCompleted: _of_agent("finishes its task"),
-    TaskFailed: _of_agent("fails: {error}"),
-    TaskCancelled: _of_agent("leaves its task, which was cancelled{why}"),
-    TaskDismissed: _of_agent("no longer has to do its task {taskId}, which was dismissed"),
-    TaskRestarting: _of_agent("begins its task again: {error}"),
-    EventBroadcast: lambda params: (params["sender"], f"broadcasts {params['event']}"),
-    LockBroken: _lock_broken,
-    LockExpired: lambda params: (params["holder"], f"lost the lock {params['name']} because its lease ran out"),
-    LockWaiting: lambda params: (
-        params["waiter"],
-        f"waits for the lock {params['name']}, which {params['holder']} holds",
-    ),
-    MailSent: _mail,
-    ResourceWaiting: _turn,
-    ResourceGranted: _of_agent("has its turn and continues"),
-    RoomMessage: _room,
-    RoomPassed: _of_agent("passes"),
-    RoomUnanswered: _of_agent("does not answer: {error}"),
-    RoomAbsent: _of_agent("is not asked: it is {reason}"),
-    ScheduleFired: _schedule("is reached by the schedule {scheduleId}"),
-    ScheduleMissed: _schedule("was not reached {count} times by the schedule {scheduleId}: {reason}"),
-    StepFinished: _step,
-    StepOutput: _output,
-    StepRetried: _retry,
-    SwitchBegan: _of_agent("waits for {toAgent}"),
-    SwitchEnded: _of_agent("no longer waits for {toAgent}: {outcome}"),
+_FORMS: dict[str, Callable[[Any], str | None]] = {
+    "": _shown,
+    "count": lambda value: f"{value:,.1f}".removesuffix(".0"),
+    "duration": lambda value: duration(abs(value)),
+    "last": _last,
+    "money": lambda value: f"${value:.4f}" if value < 1 else f"${value:.2f}",
+    "time": moment,
+    "words": lambda value: _shown(value).replace("_", " "),
 }

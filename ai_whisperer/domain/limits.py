@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -104,6 +105,59 @@ class EffectiveSessionLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False
     max_concurrent_loops: int = 10_000
     max_tokens: int = 0
     max_cost_usd: float = 0.0
+
+
+MAY_BE_ZERO = ("max_continuations", "max_started_agents", "max_created_agents")
+"""Limits of which 0 means none at all, where it means no limit of others."""
+
+_PAUSED = "The agent that wants more is paused until you raise it."
+_FAILS = "The task fails."
+_ENDED = "The processes of the tool are ended."
+
+LIMIT_WORDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "The session as a whole": {
+        "max_started_agents": ("Started agents", "The start of another is refused."),
+        "max_created_agents": ("Created agents", "An agent that wants to create another is refused."),
+        "max_concurrent_loops": ("Loops at once", "Work waits in its queue."),
+        "max_tokens": ("Tokens in all", _PAUSED),
+        "max_cost_usd": ("Cost in all", _PAUSED),
+    },
+    "Work": {
+        "max_concurrent_tasks": ("Tasks at once", "Work waits in the queue of the agent."),
+        "max_queue_length": ("Queue", "Work, mail and messages are refused for a while."),
+        "max_steps_per_task": ("Steps of a task", _FAILS),
+        "max_same_calls": ("Equal calls in a row", "The call is not made; then the task fails."),
+        "max_continuations": ("Continuations", _FAILS),
+        "max_task_seconds": ("Time of a task", _FAILS),
+        "max_answer_seconds": ("Time of an answer", _FAILS),
+        "max_retry_after_seconds": ("Wait that a provider asks for", "It is asked again after this time."),
+        "max_outage_seconds": ("Outage of a provider", "The request is no longer repeated, and the task fails."),
+        "max_switch_depth": ("Depth of switches", "The question to the next agent is refused."),
+        "switch_timeout_seconds": ("Wait for an answer", "The agent no longer waits."),
+        "max_tasks_per_tree": ("Tasks of a task tree", "Its agents can give each other no more work."),
+    },
+    "Tokens and money": {
+        "max_tokens_per_tree": ("Tokens of a task tree", _FAILS),
+        "max_cost_usd_per_tree": ("Cost of a task tree", _FAILS),
+        "max_tokens_per_agent": ("Tokens of an agent", _PAUSED),
+        "max_cost_usd_per_agent": ("Cost of an agent", _PAUSED),
+    },
+    "Size": {
+        "max_prompt_bytes": ("Prompt", "The prompt is refused."),
+        "max_mail_bytes": ("Mail", "The mail is refused."),
+        "max_result_bytes": ("Result of a tool", "The result is cut."),
+        "max_answer_bytes": ("Answer of a model", _FAILS),
+        "max_context_bytes": ("Conversations in memory", _FAILS),
+        "max_file_bytes": ("File", "The file is not read or written as a whole."),
+    },
+    "Tools": {
+        "max_tool_seconds": ("Time of a tool", _ENDED),
+        "max_tool_cpu_seconds": ("CPU time of a tool", _ENDED),
+        "max_tool_memory_bytes": ("Memory of a tool", "Its process gets no more memory."),
+        "max_tool_processes": ("Processes of a tool", "It can start no more of them."),
+    },
+}
+"""What each limit is called and what happens when it is reached, in groups, in the order in which they are shown."""
 
 
 class LimitScope(StrEnum):

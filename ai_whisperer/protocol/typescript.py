@@ -1,4 +1,7 @@
-"""The OpenRPC document as TypeScript: `python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts`."""
+"""The OpenRPC document as TypeScript: `python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts`.
+
+With `words` or `limits` as argument, the words for notifications or limits: `words.ts` and `limits.ts` beside it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ai_whisperer.domain.limits import LIMIT_WORDS, MAY_BE_ZERO
+from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.protocol.openrpc import document
 
 _WIDTH = 120
@@ -17,6 +22,7 @@ _NOTIFICATION = "Notification"
 _HEAD = """\
 // Made from the types of the server by `python -m ai_whisperer.protocol.typescript`. Do not edit.
 """
+_UNFORMATTED = "// biome-ignore-all format: it is made\n\n"
 
 _TAIL = """\
 export type MethodName = keyof Methods;
@@ -58,6 +64,26 @@ def api() -> str:
         _TAIL,
     ]
     return "\n".join(parts)
+
+
+def words() -> str:
+    """What each notification says, as a template, which `core.telling` explains."""
+    templates = {name: f"{kind.who} {kind.words}" for name, kind in NOTIFICATIONS.items()}
+    return _HEAD + _UNFORMATTED + _constant("WORDS", "Readonly<Record<string, string>>", templates)
+
+
+def limits() -> str:
+    """What each limit is called and what happens when it is reached, in groups, and which of them may be 0."""
+    groups = _constant("LIMITS", "Readonly<Record<string, Readonly<Record<string, [string, string]>>>>", LIMIT_WORDS)
+    return _HEAD + _UNFORMATTED + groups + _constant("MAY_BE_ZERO", "readonly string[]", MAY_BE_ZERO)
+
+
+FILES = {"api": api, "words": words, "limits": limits}
+"""The files of `ui/src/client` that are made, by name."""
+
+
+def _constant(name: str, kind: str, value: object) -> str:
+    return f"export const {name}: {kind} = {json.dumps(value, indent=2)};\n"
 
 
 def _methods(described: dict[str, Any]) -> Iterator[str]:
@@ -145,4 +171,4 @@ def _comment(text: str, *, depth: int = 0) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(api())
+    sys.stdout.write(FILES[sys.argv[1] if len(sys.argv) > 1 else "api"]())

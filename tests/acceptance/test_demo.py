@@ -105,7 +105,7 @@ def test_a_model_that_does_otherwise_is_told_of_as_it_was() -> None:
 def playing(tmp_path: Path) -> Iterator[Process]:
     """A demo that plays, with its server in another process."""
     with running("demo", "--data", str(tmp_path), "--model", "scripted", folder=tmp_path) as process:
-        process.line_with("starts a task")
+        process.line_with("started a task")
         yield process
 
 
@@ -137,7 +137,7 @@ def test_the_server_of_a_demo_that_is_killed_leaves_by_itself(playing: Process, 
 def test_whoever_asks_twice_has_the_demo_leave_at_once_and_nothing_stays(tmp_path: Path) -> None:
     temporary = {"TMPDIR": str(tmp_path)}
     with running("demo", "--model", "scripted", folder=tmp_path, environment=temporary) as demo:
-        demo.line_with("starts a task")
+        demo.line_with("started a task")
         (folder,) = tmp_path.glob("whisperer-demo-*")
         server = server_of(folder)
         os.kill(server, signal.SIGSTOP)  # it cannot leave cleanly

@@ -183,7 +183,7 @@ def test_the_live_view_shows_what_models_write_as_plain_text() -> None:
     shown = seen(STATUS)
     assert "50 % █████░░░░░ [bold]\\x1b[2J" in shown
     assert "1,234" in shown
-    assert "   7  ada        mails user: [red]\\x1b]0;x\\x07 next" in shown
+    assert "   7  ada        mailed user: [red]\\x1b]0;x\\x07 next" in shown
     assert "\x1b]0;" not in shown
     assert "\x1b[2J" not in shown
 
@@ -191,6 +191,6 @@ def test_the_live_view_shows_what_models_write_as_plain_text() -> None:
 def test_however_many_agents_there_are_the_live_view_shows_what_happens_and_who_works() -> None:
     many = [replace(STATUS, agent_id=f"idle-{number}", state=AgentState.IDLE) for number in range(50)]
     shown = seen(*many, STATUS)
-    assert "mails user: " in shown
+    assert "mailed user: " in shown
     assert re.search(r"^ *ada +active", re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown), re.MULTILINE)
     assert "… and 36 more agents" in shown

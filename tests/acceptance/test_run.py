@@ -228,7 +228,7 @@ def test_an_agent_that_takes_no_work_is_told_of_with_the_way_out(tmp_path: Path,
 
 def test_a_run_whose_agent_is_paused_tells_the_way_out(slowly: Process, tmp_path: Path) -> None:
     assert run_to_end("pause", "alice", "--reason", "lunch", "--data", str(tmp_path)).code == 0
-    slowly.error_with("is paused: lunch")
+    slowly.error_with("was paused: lunch")
     slowly.error_with("To resume it: whisperer resume alice")
 
 
@@ -254,7 +254,7 @@ def slowly(folder: Path, tmp_path: Path) -> Iterator[Process]:
     """A run whose task has begun and takes long."""
     arguments = ["run", "alice", "slowly", "--data", str(tmp_path), "--model", f"scripted:{folder / 'rules.yaml'}"]
     with running_command(*arguments, folder=tmp_path, environment={"WHISPERER_SHUTDOWN_GRACE_SECONDS": "0"}) as process:
-        process.error_with("starts a task")
+        process.error_with("started a task")
         yield process
 
 
@@ -269,7 +269,7 @@ def test_a_signal_cancels_the_task(slowly: Process, tmp_path: Path, number: sign
 def test_whoever_asks_twice_has_the_run_leave_at_once(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         with running_command("run", "alice", "Work eternally", "--data", str(tmp_path), folder=tmp_path) as process:
-            process.error_with("starts a task")
+            process.error_with("started a task")
             server.signal(signal.SIGSTOP)  # nobody answers the request to cancel
             process.signal(signal.SIGINT)
             process.error_with("A second signal ends it at once.")
@@ -290,7 +290,7 @@ def test_a_store_that_stops_ends_the_run_with_a_sentence(slowly: Process, tmp_pa
 
 def test_a_run_outlives_the_run_whose_server_it_uses(slowly: Process, tmp_path: Path) -> None:
     with running_command("run", "tessa", "wait a bit", "--data", str(tmp_path), folder=tmp_path) as other:
-        other.error_with("starts a task")
+        other.error_with("started a task")
         slowly.signal(signal.SIGINT)
         assert slowly.ended().code == 130
         answer = other.line()

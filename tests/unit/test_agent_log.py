@@ -30,14 +30,14 @@ def test_an_entry_says_when_what_happened_to_whom_and_why() -> None:
         "session": "s",
         "agent": "ada",
         "event": "async.task.started",
-        "text": "ada starts a task (user_task)",
+        "text": "ada started a task (user task)",
         "seq": 7,
         "cause": "task:t",
         "params": {"agentId": "ada", "kind": "user_task"},
     }
 
 
-@pytest.mark.parametrize("name", ["agent.created", "lock.waiting", "step.finished", "async.task.error"])
+@pytest.mark.parametrize("name", ["agent.unheard_of", "lock.waiting", "room.message", "async.task.error"])
 def test_what_has_no_words_or_lacks_what_they_tell_is_told_by_its_name(name: str) -> None:
     assert entry(of_agent(name=name))["text"] == name
 

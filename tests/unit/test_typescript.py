@@ -1,4 +1,4 @@
-"""The types of the TypeScript client are made from those of the server."""
+"""The types and words of the page are made from those of the server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ai_whisperer.protocol import typescript
 UI = Path(__file__).parents[2] / "ui"
 
 
-def test_the_types_of_the_client_are_those_of_the_server() -> None:
-    kept = (UI / "src" / "client" / "api.ts").read_text(encoding="utf-8")
-    assert kept == typescript.api(), "run: python -m ai_whisperer.protocol.typescript > ui/src/client/api.ts"
+@pytest.mark.parametrize("name", typescript.FILES)
+def test_the_types_and_words_of_the_page_are_those_of_the_server(name: str) -> None:
+    kept = (UI / "src" / "client" / f"{name}.ts").read_text(encoding="utf-8")
+    assert kept == typescript.FILES[name](), "run: make docs"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from msgspec.structs import replace
@@ -11,10 +11,7 @@ from msgspec.structs import replace
 from ai_whisperer.cli.calling import Call, command, group
 from ai_whisperer.cli.connecting import AgentOption
 from ai_whisperer.cli.output import Column
-from ai_whisperer.core.limits import MAY_BE_ZERO
-
-if TYPE_CHECKING:
-    from ai_whisperer.domain.limits import LimitsReport, LimitState
+from ai_whisperer.domain.limits import MAY_BE_ZERO, LimitsReport, LimitState
 
 _NONE = "none"
 

@@ -11,8 +11,10 @@ from msgspec import UNSET, UnsetType
 from ai_whisperer.domain.agents import AgentRecord, AgentState
 from ai_whisperer.domain.notifications.base import OfAgent, OfTask, notification
 
+_SLEEP = "[ until {sleepingUntil:time}, for {wakeEvents}| until {sleepingUntil:time}| for {wakeEvents}]"
 
-@notification("agent.created")
+
+@notification("agent.created", "was created[: {description}]", watched=False)
 class AgentCreated(OfAgent, frozen=True, kw_only=True):
     """An agent was created."""
 
@@ -25,22 +27,22 @@ class AgentTold(OfAgent, frozen=True, kw_only=True):
     reason: str
 
 
-@notification("agent.started")
+@notification("agent.started", "was started[: {reason}]", watched=False)
 class AgentStarted(AgentTold, frozen=True, kw_only=True):
     """An agent was started: it takes work."""
 
 
-@notification("agent.paused")
+@notification("agent.paused", "was paused[: {reason}]")
 class AgentPaused(AgentTold, frozen=True, kw_only=True):
     """An agent was paused."""
 
 
-@notification("agent.resumed")
+@notification("agent.resumed", "was resumed[: {reason}]")
 class AgentResumed(AgentTold, frozen=True, kw_only=True):
     """An agent was resumed."""
 
 
-@notification("agent.stopped")
+@notification("agent.stopped", "was stopped[: {reason}]")
 class AgentStopped(AgentTold, frozen=True, kw_only=True):
     """An agent was stopped."""
 
@@ -72,17 +74,17 @@ class AgentChanged(OfAgent, frozen=True, kw_only=True):
         )
 
 
-@notification("agent.state_changed")
+@notification("agent.state_changed", f"went from {{from}} to {{to}}{_SLEEP}[: {{reason}}]")
 class AgentStateChanged(AgentChanged, frozen=True, kw_only=True):
     """An agent went `from` one state `to` another."""
 
 
-@notification("agent.sleep_changed")
+@notification("agent.sleep_changed", f"will sleep{_SLEEP}[: {{reason}}]", watched=False)
 class AgentSleepChanged(AgentChanged, frozen=True, kw_only=True):
     """Until when and for what an agent sleeps was changed."""
 
 
-@notification("agent.redefined")
+@notification("agent.redefined", "has a new definition", watched=False)
 class AgentRedefined(OfAgent, frozen=True, kw_only=True):
     """An agent has a new definition."""
 
@@ -104,12 +106,12 @@ class ToolsMissing(OfAgent, frozen=True, kw_only=True):
     tools: list[str]
 
 
-@notification("agent.tools_missing", level="warning")
+@notification("agent.tools_missing", "waits for tools that were not provided: {tools}", level="warning")
 class AgentToolsMissing(ToolsMissing, frozen=True, kw_only=True):
     """An agent waits for tools that were not provided."""
 
 
-@notification("agent.failing", level="error")
+@notification("agent.failing", "failed too often and is stopped[ until {restartAt:time}][: {reason}]", level="error")
 class AgentFailing(OfTask, frozen=True, kw_only=True):
     """Too many tasks of an agent failed: it is being stopped.
 

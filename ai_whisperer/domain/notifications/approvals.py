@@ -16,7 +16,7 @@ class OfApproval(OfTask, frozen=True, kw_only=True):
     tool: str
 
 
-@notification("approval.requested")
+@notification("approval.requested", "wants to call {tool} and waits for approval")
 class ApprovalRequested(OfApproval, frozen=True, kw_only=True):
     """A tool call waits for a person to allow it."""
 
@@ -49,17 +49,17 @@ class ApprovalDecided(OfApproval, frozen=True, kw_only=True):
         )
 
 
-@notification("approval.approved")
+@notification("approval.approved", "was allowed to call {tool}[ by {decidedBy}][: {reason}]")
 class ApprovalApproved(ApprovalDecided, frozen=True, kw_only=True):
     """A person allowed a tool call."""
 
 
-@notification("approval.refused")
+@notification("approval.refused", "was refused a call of {tool}[ by {decidedBy}][: {reason}]")
 class ApprovalRefused(ApprovalDecided, frozen=True, kw_only=True):
     """A person refused a tool call: it does not run."""
 
 
-@notification("approval.withdrawn")
+@notification("approval.withdrawn", "no longer wants to call {tool}[: {reason}]")
 class ApprovalWithdrawn(OfApproval, frozen=True, kw_only=True):
     """The task of a tool call that waited for a person, or had just been allowed, ended before."""
 

@@ -25,6 +25,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
 
     wire_name: ClassVar[str]
     level: ClassVar[Level]
+    who: ClassVar[str] = "{@agentId}"
+    words: ClassVar[str]
+    watched: ClassVar[bool]
 
     def params(self) -> dict[str, Any]:
         """The fields as they are sent."""
@@ -37,13 +40,20 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
         return " ".join(inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].split())
 
 
-def notification(wire_name: str, *, level: Level = "info") -> Callable[[type[T]], type[T]]:
-    """Make the record that follows the notification of this name; in logs it has that level."""
+def notification(
+    wire_name: str, words: str, *, level: Level = "info", watched: bool = True
+) -> Callable[[type[T]], type[T]]:
+    """Make the record that follows the notification of this name; in logs it has that level.
+
+    The words tell people what its `who` did, here and on the page: see `core.telling`. What is not `watched` is not
+    shown to people who watch on the command line.
+    """
 
     def register(kind: type[T]) -> type[T]:
         if wire_name in REGISTERED:
             raise TypeError(f"{kind.__name__} cannot be '{wire_name}': {REGISTERED[wire_name].__name__} is.")
         kind.wire_name, kind.level = wire_name, level
+        kind.words, kind.watched = words, watched
         REGISTERED[wire_name] = kind
         return kind
 

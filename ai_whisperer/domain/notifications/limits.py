@@ -9,10 +9,11 @@ from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.domain.notifications.base import Told, notification
 
 
-@notification("limit.reached")
+@notification("limit.reached", "reached the limit {limit:words} ({used:count} of {max:count}): {action}", watched=False)
 class LimitReached(Told, frozen=True, kw_only=True):
     """A limit was reached: `used` is what is used or wanted, `max` what there may be."""
 
+    who = "[{@agentId}|The {scope}]"
     scope: LimitScope
     limit: str
     agent_id: str | None
@@ -23,10 +24,11 @@ class LimitReached(Told, frozen=True, kw_only=True):
     retry_after_seconds: float | UnsetType = UNSET
 
 
-@notification("limits.changed")
+@notification("limits.changed", "were changed: {limits:words}", watched=False)
 class LimitsChanged(Told, frozen=True, kw_only=True):
     """The limits of an agent, the session or the server were changed; null resets one."""
 
+    who = "The limits of [{@agentId}|the {scope}]"
     scope: LimitScope
     agent_id: str | None
     limits: dict[str, float | None]

@@ -21,12 +21,13 @@ class OfLock(Told, frozen=True, kw_only=True):
 class OfLockWait(OfLock, frozen=True, kw_only=True):
     """`wait_id` tells the waits of people and programs apart, which have no step."""
 
+    who = "{@waiter}"
     waiter: str
     step_id: str | None
     wait_id: str | UnsetType = UNSET
 
 
-@notification("lock.waiting")
+@notification("lock.waiting", "waits for the lock {name}, which {@holder} holds")
 class LockWaiting(OfLockWait, frozen=True, kw_only=True):
     """Somebody waits for a lock."""
 
@@ -34,7 +35,7 @@ class LockWaiting(OfLockWait, frozen=True, kw_only=True):
     deadline_at: float
 
 
-@notification("lock.wait_ended")
+@notification("lock.wait_ended", "no longer waits for the lock {name}: {outcome:words}", watched=False)
 class LockWaitEnded(OfLockWait, frozen=True, kw_only=True):
     """Somebody no longer waits for a lock."""
 
@@ -42,6 +43,8 @@ class LockWaitEnded(OfLockWait, frozen=True, kw_only=True):
 
 
 class LockTold(OfLock, frozen=True, kw_only=True):
+    who = "{@holder}"
+
     holder: str
     token: int
 
@@ -74,30 +77,31 @@ class LockGone(LockTold, frozen=True, kw_only=True):
         )
 
 
-@notification("lock.acquired")
+@notification("lock.acquired", "has the lock {name} until {expiresAt:time}", watched=False)
 class LockAcquired(LockHeld, frozen=True, kw_only=True):
     """Somebody has a lock."""
 
 
-@notification("lock.renewed")
+@notification("lock.renewed", "keeps the lock {name} until {expiresAt:time}", watched=False)
 class LockRenewed(LockHeld, frozen=True, kw_only=True):
     """Somebody has a lock for longer."""
 
 
-@notification("lock.released")
+@notification("lock.released", "released the lock {name}", watched=False)
 class LockReleased(LockGone, frozen=True, kw_only=True):
     """A lock was released, or its holder ended."""
 
 
-@notification("lock.expired")
+@notification("lock.expired", "lost the lock {name} because its lease ran out")
 class LockExpired(LockGone, frozen=True, kw_only=True):
     """The lease of a lock ran out."""
 
 
-@notification("lock.broken")
+@notification("lock.broken", "broke the lock {name}, which {@holder} held[: {reason}]")
 class LockBroken(LockTold, frozen=True, kw_only=True):
     """A person took a lock from whoever had it."""
 
+    who = "{@by}"
     by: str
     reason: str
 

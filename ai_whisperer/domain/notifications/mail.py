@@ -12,13 +12,14 @@ from ai_whisperer.domain.notifications.base import OfAgent, Told, notification
 from ai_whisperer.domain.tasks import Priority
 
 
-@notification("mail.sent")
+@notification("mail.sent", "[replyTo?replied to|mailed] {@recipient}[: {subject}]")
 class MailSent(Told, frozen=True, kw_only=True):
     """A mail was accepted.
 
     `given_to` is the task that waits for it and has it at once; without one it waits in the mailbox.
     """
 
+    who = "{@sender}"
     mail_id: str
     thread_id: str
     sender: str
@@ -44,10 +45,16 @@ class MailSent(Told, frozen=True, kw_only=True):
         )
 
 
-@notification("mail.state_changed", level="debug")
+@notification(
+    "mail.state_changed",
+    "was [state=dead?moved to the dead letters|state=replied?replied to|{state}]",
+    level="debug",
+    watched=False,
+)
 class MailChanged(OfAgent, frozen=True, kw_only=True):
     """A mail was delivered, read, replied to, archived or moved to the dead letters."""
 
+    who = "A mail to {@agentId}"
     mail_id: str
     before: MailState | UnsetType = msgspec.field(name="from", default=UNSET)
     state: MailState

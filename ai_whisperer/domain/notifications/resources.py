@@ -10,14 +10,14 @@ class OfResources(OfStep, frozen=True, kw_only=True):
     access: str
 
 
-@notification("resource.waiting")
+@notification("resource.waiting", "waits for its turn at {resources}[, in use by {@holders}]")
 class ResourceWaiting(OfResources, frozen=True, kw_only=True):
     """A tool call waits for its turn: others touch what it touches. Its agent continues by itself."""
 
     holders: list[str]
 
 
-@notification("resource.granted")
+@notification("resource.granted", "has its turn at {resources} after {waitedSeconds:duration}")
 class ResourceGranted(OfResources, frozen=True, kw_only=True):
     """A tool call that waited for its turn has it, and begins."""
 

@@ -9,10 +9,11 @@ from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Failure
 
 
-@notification("room.created")
+@notification("room.created", "was opened with {@members}", watched=False)
 class RoomCreated(Told, frozen=True, kw_only=True):
     """A room was opened."""
 
+    who = "[The room {title}|A chat]"
     room_id: str
     kind: RoomKind
     title: str
@@ -30,20 +31,21 @@ class RoomMember(OfAgent, frozen=True, kw_only=True):
     room_id: str
 
 
-@notification("room.member_added")
+@notification("room.member_added", "joined the room {roomId}", watched=False)
 class RoomMemberAdded(RoomMember, frozen=True, kw_only=True):
     """An agent joined a room."""
 
 
-@notification("room.member_removed")
+@notification("room.member_removed", "left the room {roomId}", watched=False)
 class RoomMemberRemoved(RoomMember, frozen=True, kw_only=True):
     """An agent left a room."""
 
 
-@notification("room.message")
+@notification("room.message", "said: {text}")
 class RoomMessage(Told, frozen=True, kw_only=True):
     """Something was said in a room."""
 
+    who = "{@sender}"
     room_id: str
     number: int
     message_id: str
@@ -72,24 +74,24 @@ class RoomAnswer(OfTask, frozen=True, kw_only=True):
     number: int
 
 
-@notification("room.answering")
+@notification("room.answering", "is about to answer message {number}", watched=False)
 class RoomAnswering(RoomAnswer, frozen=True, kw_only=True):
     """A member was asked and answers in a task."""
 
 
-@notification("room.passed")
+@notification("room.passed", "passed on message {number}")
 class RoomPassed(RoomAnswer, frozen=True, kw_only=True):
     """A member passed."""
 
 
-@notification("room.unanswered", level="warning")
+@notification("room.unanswered", "did not answer message {number}: {error.message}", level="warning")
 class RoomUnanswered(RoomAnswer, frozen=True, kw_only=True):
     """A member did not answer."""
 
     error: Failure
 
 
-@notification("room.absent")
+@notification("room.absent", "was not asked about message {number}: it is {reason}")
 class RoomAbsent(RoomMember, frozen=True, kw_only=True):
     """A member was not asked."""
 
@@ -97,7 +99,12 @@ class RoomAbsent(RoomMember, frozen=True, kw_only=True):
     reason: str
 
 
-@notification("room.hop_limit", level="warning")
+@notification(
+    "room.hop_limit",
+    "asked {@mentions} without effect: agents may ask each other {hopLimit} times in a row",
+    level="warning",
+    watched=False,
+)
 class RoomHopLimit(RoomMember, frozen=True, kw_only=True):
     """An answer asked nobody, because agents had reached the limit of asking each other."""
 

@@ -11,11 +11,13 @@ from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 
 
 class OfSchedule(Told, frozen=True, kw_only=True):
+    who = "The schedule {scheduleId}"
+
     schedule_id: str
     agent_id: str | None
 
 
-@notification("schedule.created")
+@notification("schedule.created", "was created: [{cron}|every {intervalSeconds:duration}|once]", watched=False)
 class ScheduleCreated(OfSchedule, frozen=True, kw_only=True):
     """A schedule was created."""
 
@@ -47,7 +49,7 @@ class ScheduleCreated(OfSchedule, frozen=True, kw_only=True):
         )
 
 
-@notification("schedule.changed")
+@notification("schedule.changed", "was [paused?paused|resumed][: {reason}]", watched=False)
 class ScheduleChanged(OfSchedule, frozen=True, kw_only=True):
     """A schedule was paused or resumed."""
 
@@ -66,12 +68,12 @@ class ScheduleChanged(OfSchedule, frozen=True, kw_only=True):
         )
 
 
-@notification("schedule.deleted")
+@notification("schedule.deleted", "was deleted", watched=False)
 class ScheduleDeleted(OfSchedule, frozen=True, kw_only=True):
     """A schedule was deleted."""
 
 
-@notification("schedule.fired")
+@notification("schedule.fired", "fired[ for {@agentId}][; next at {nextAt:time}|, for the last time]")
 class ScheduleFired(OfSchedule, frozen=True, kw_only=True):
     """A schedule fired."""
 
@@ -81,7 +83,7 @@ class ScheduleFired(OfSchedule, frozen=True, kw_only=True):
     task_id: str | UnsetType = UNSET
 
 
-@notification("schedule.missed", level="warning")
+@notification("schedule.missed", "missed {count:count} due times[ for {@agentId}][: {reason:words}]", level="warning")
 class ScheduleMissed(OfSchedule, frozen=True, kw_only=True):
     """Due times of a schedule do not fire."""
 

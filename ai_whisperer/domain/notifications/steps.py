@@ -12,7 +12,7 @@ from ai_whisperer.domain.notifications.base import OfStep, notification
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
 
 
-@notification("step.output", level="debug")
+@notification("step.output", "| {text:last}", level="debug")
 class StepOutput(OfStep, frozen=True, kw_only=True):
     """A piece of what a tool writes while it runs; not numbered, not kept."""
 
@@ -20,7 +20,7 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
     skipped: int | UnsetType = UNSET
 
 
-@notification("step.started", level="debug")
+@notification("step.started", "[called {tool}|asked its model]", level="debug", watched=False)
 class StepStarted(OfStep, frozen=True, kw_only=True):
     """A model request or a tool call began.
 
@@ -46,7 +46,11 @@ class StepStarted(OfStep, frozen=True, kw_only=True):
         )
 
 
-@notification("step.retried", level="warning")
+@notification(
+    "step.retried",
+    "got no answer from its model (attempt {attempt}) and asks again at {retryAt:time}: {error.message}",
+    level="warning",
+)
 class StepRetried(OfStep, frozen=True, kw_only=True):
     """A model request failed and is repeated.
 
@@ -62,7 +66,7 @@ class StepRetried(OfStep, frozen=True, kw_only=True):
     retry_after_seconds: float | UnsetType = UNSET
 
 
-@notification("step.interrupted", level="debug")
+@notification("step.interrupted", "had its model request cut off", level="debug", watched=False)
 class StepInterrupted(OfStep, frozen=True, kw_only=True):
     """A model request was cut off; it is repeated when its agent continues, or the step ends."""
 
@@ -99,7 +103,13 @@ class StepRun(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel
         )
 
 
-@notification("step.finished", level="debug")
+@notification(
+    "step.finished",
+    "[isError?used {tool}, which failed|used {tool}|state=failed?got no answer from its model"
+    "|got an answer from its model][: {usage.inputTokens:count} tokens in, {usage.outputTokens:count} out]"
+    "[usage.costUsd>0?, {usage.costUsd:money}][: {error.message}]",
+    level="debug",
+)
 class StepFinished(OfStep, frozen=True, kw_only=True):
     """A model request or a tool call ended.
 

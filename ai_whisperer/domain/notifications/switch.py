@@ -12,7 +12,7 @@ class OfSwitch(OfStep, frozen=True, kw_only=True):
     mail_id: str
 
 
-@notification("switch.began")
+@notification("switch.began", "asked {@toAgent} and waits for the answer[depth>1? (depth {depth})]")
 class SwitchBegan(OfSwitch, frozen=True, kw_only=True):
     """An agent asked another and waits for the answer."""
 
@@ -20,7 +20,7 @@ class SwitchBegan(OfSwitch, frozen=True, kw_only=True):
     deadline_at: float
 
 
-@notification("switch.ended")
+@notification("switch.ended", "no longer waits for {@toAgent}: {outcome:words}")
 class SwitchEnded(OfSwitch, frozen=True, kw_only=True):
     """An agent no longer waits for another's answer."""
 

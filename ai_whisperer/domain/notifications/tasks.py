@@ -39,7 +39,11 @@ class TaskBefore(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="ca
         )
 
 
-@notification("async.task.queued")
+@notification(
+    "async.task.queued",
+    "was given a task ({kind:words}[priority=normal?|, {priority} priority])[: {summary}]",
+    watched=False,
+)
 class TaskQueued(OfTask, frozen=True, kw_only=True):
     """A task was accepted.
 
@@ -71,7 +75,7 @@ class TaskQueued(OfTask, frozen=True, kw_only=True):
         )
 
 
-@notification("async.task.started")
+@notification("async.task.started", "started a task ({kind:words}[attempt>1?, attempt {attempt}])")
 class TaskStarted(OfTask, frozen=True, kw_only=True):
     """A task began to run.
 
@@ -86,7 +90,7 @@ class TaskStarted(OfTask, frozen=True, kw_only=True):
     summary: str | UnsetType = UNSET
 
 
-@notification("async.task.progress")
+@notification("async.task.progress", "reported progress[ of {percent:count} %][: {note}]")
 class TaskProgress(OfTask, frozen=True, kw_only=True):
     """An agent reported its progress on a task."""
 
@@ -94,14 +98,14 @@ class TaskProgress(OfTask, frozen=True, kw_only=True):
     note: str
 
 
-@notification("async.task.completed")
+@notification("async.task.completed", "finished its task[: {result.final}]")
 class TaskCompleted(OfTask, frozen=True, kw_only=True):
     """A task was completed; `result` has the channels."""
 
     result: ChannelResponse
 
 
-@notification("async.task.continuation")
+@notification("async.task.continuation", "asked for more and continues (continuation {number})", watched=False)
 class TaskContinued(OfTask, frozen=True, kw_only=True):
     """A task asked for more and continues in another.
 
@@ -114,7 +118,7 @@ class TaskContinued(OfTask, frozen=True, kw_only=True):
     locks: list[str] | UnsetType = UNSET
 
 
-@notification("async.task.error", level="error")
+@notification("async.task.error", "failed at its task[state=dead?, now a dead letter]: {error.message}", level="error")
 class TaskFailed(OfTask, frozen=True, kw_only=True):
     """A task failed."""
 
@@ -122,19 +126,19 @@ class TaskFailed(OfTask, frozen=True, kw_only=True):
     error: Failure
 
 
-@notification("async.task.cancelled")
+@notification("async.task.cancelled", "had a task cancelled[: {reason}]")
 class TaskCancelled(OfTask, frozen=True, kw_only=True):
     """A task was cancelled."""
 
     reason: str
 
 
-@notification("async.task.dismissed")
+@notification("async.task.dismissed", "had its task {taskId} dismissed from the dead letters")
 class TaskDismissed(OfTask, frozen=True, kw_only=True):
     """A person dismissed a dead letter."""
 
 
-@notification("async.task.restarting", level="warning")
+@notification("async.task.restarting", "crashed and begins again at {notBefore:time}: {error.message}", level="warning")
 class TaskRestarting(OfTask, frozen=True, kw_only=True):
     """The loop of a task crashed and begins again later."""
 
@@ -143,7 +147,7 @@ class TaskRestarting(OfTask, frozen=True, kw_only=True):
     error: Failure
 
 
-@notification("async.task.delta")
+@notification("async.task.delta", "writes ({channel}): {text}", watched=False)
 class TaskDelta(OfStep, frozen=True, kw_only=True):
     """A piece of an answer as it is streamed; not numbered, not kept."""
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import told from "../../../tests/unit/told.json";
 import type { Notification } from "../../src/client/client";
 import { agentOf, telling } from "../../src/history/telling";
 import { note } from "./stage";
@@ -36,14 +37,17 @@ test("agents are told by the names that people know them by", () => {
   );
 });
 
-test("what a model used is told, and what it cost where that is known", () => {
-  const step = { agentId: "alice", taskId: "t", stepId: "t.1", kind: "model" as const, state: "done" as const };
-  const usage = { inputTokens: 1_200, outputTokens: 34, costUsd: 0.25 };
-  expect(telling(note("step.finished", { ...step, usage }))).toBe(
-    "The model of alice answered: 1,200 tokens in, 34 out, $0.2500",
+test.each(
+  told as unknown as [Notification["name"], object, string | null][],
+)("%s is told as on the command line: %j", (name, params, wanted) => {
+  expect(telling(note(name, params as never))).toBe(wanted ?? name.replaceAll(".", " "));
+});
+
+test("of many only the first are told", () => {
+  const tools = ["a", "b", "c", "d", "e", "f", "g"];
+  expect(telling(note("mcp.tools_missing", { agentId: "alice", tools }))).toBe(
+    "alice lacks tools of MCP servers: a, b, c, d, e and 2 more",
   );
-  const failed = note("step.finished", { ...step, state: "failed", error: { code: "x", message: "No answer." } });
-  expect(telling(failed)).toBe("The model of alice failed: No answer.");
 });
 
 test("a long text of many lines becomes the beginning of one", () => {
@@ -53,12 +57,6 @@ test("a long text of many lines becomes the beginning of one", () => {
   expect(told).toContain("alice was given a task (user prompt, urgent priority): first second xxx");
   expect(told.length).toBeLessThan(220);
   expect(told.endsWith("…")).toBe(true);
-});
-
-test("how long and for what an agent sleeps is told", () => {
-  const params = { agentId: "monitor", from: "idle", to: "sleeping", action: "sleep" } as const;
-  const slept = note("agent.state_changed", { ...params, sleepingUntil: null, wakeEvents: ["alert", "hourly"] });
-  expect(telling(slept)).toBe("monitor went from idle to sleeping for alert, hourly");
 });
 
 test("a notification of a kind that this page does not know, or that lacks fields, is told by its name", () => {
