@@ -1,14 +1,23 @@
-"""Fields that take one of a few values: which those are."""
+"""What there is to choose from where only a few values or names are known, and which of them was probably meant."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that begins like it, as `max_steps_per_task` does for `max_steps`, else one with nearly the same
+    letters; None if there is none."""
+    names = list(known)
+    begun = [each for each in names if each.startswith(f"{name}_")]
+    return next(iter(begun or difflib.get_close_matches(name, names, n=1)), None)
 
 
 def choices_of(kind: Any) -> list[str]:

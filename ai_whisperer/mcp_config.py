@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.errors import InvalidInputError, McpConfigError
+from ai_whisperer.setting_values import checked
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 _MAX_NAME = 30
@@ -94,7 +95,7 @@ def _server_from(name: Any, table: Any, folder: Path) -> McpServerConfig:
     if not isinstance(table, Mapping):
         raise McpConfigError(f"The MCP server '{name}' needs fields: a command or a url.", server=name)
     try:
-        config = msgspec.convert(dict(table), McpServerConfig, dec_hook=lambda _, value: _path(value, folder))
+        config: McpServerConfig = checked(dict(table), McpServerConfig, folder=folder)
     except (msgspec.ValidationError, ValueError) as error:
         reason, _, path = str(error).partition(" - at ")
         field = re.sub(r"[`$.]", "", path).partition("[")[0]
@@ -108,12 +109,6 @@ def _server_from(name: Any, table: Any, folder: Path) -> McpServerConfig:
     for field, problem in _problems(config):
         raise McpConfigError(f"{field} of the MCP server '{name}' is wrong: {problem}", server=name, field=field)
     return config
-
-
-def _path(value: Any, folder: Path) -> Path:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("It must be a path")
-    return folder / Path(value).expanduser()
 
 
 def _problems(config: McpServerConfig) -> Iterator[tuple[str, str]]:

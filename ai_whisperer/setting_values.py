@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from ai_whisperer.near_names import nearest
+from ai_whisperer.choices import nearest
 
 _TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -67,11 +67,11 @@ def checked(value: Any, declared: Any, *, folder: Path) -> Any:
 
     def path_from(_: type, written: Any) -> Path:
         if not isinstance(written, str) or not written or "\0" in written:
-            raise ValueError("not a path")
+            raise ValueError("It must be a path")
         try:
             return folder / Path(written).expanduser()
         except RuntimeError as error:
-            raise ValueError("no such home") from error
+            raise ValueError("There is no such home") from error
 
     return msgspec.convert(value, declared, dec_hook=path_from)
 

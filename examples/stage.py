@@ -20,12 +20,9 @@ _WIDTH = 120
 RULES = Path(__file__).parent / "rules"
 
 
-async def create_agent(
-    manager: AsyncAgentSessionManager, agent_id: str, *, template: str | None = None
-) -> AgentSession:
+async def create_agent(manager: AsyncAgentSessionManager, agent_id: str) -> AgentSession:
     """The agent of that name: a new one, or the one that is there since an earlier run."""
-    known = manager.active_sessions.get(agent_id)
-    return known or await manager.create_agent(agent_id, template=template)
+    return manager.active_sessions.get(agent_id) or await manager.create_agent(agent_id)
 
 
 async def until(manager: AsyncAgentSessionManager, condition: Callable[[], bool | Awaitable[bool]]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -82,7 +83,7 @@ class _Search:
                 raise
             return None
         config = {"model": values.model} if self._call.is_given("model") else {}
-        return AnyServer(client, config, _Neighbour(address, values).left, address.temporary)
+        return AnyServer(client, config, partial(_left, address, values), address.temporary)
 
     async def started(self, stack: AsyncExitStack) -> AnyServer:
         values = self._call.settings.values
@@ -98,15 +99,10 @@ class _Search:
         return AnyServer(await stack.enter_async_context(client), {}, server.failure)
 
 
-class _Neighbour(NamedTuple):
-    """The server of somebody else."""
-
-    address: ServerAddress
-    settings: Settings
-
-    async def left(self) -> BaseException:
-        """Wait until it has left for good. One that is not temporary may be started again, so nobody can tell."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            if self.address.temporary and known_address(self.settings) != self.address:
-                return ServerLeftError()
+async def _left(address: ServerAddress, settings: Settings) -> BaseException:
+    """Wait until the server of somebody else has left for good. One that is not temporary may be started again, so
+    nobody can tell."""
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        if address.temporary and known_address(settings) != address:
+            return ServerLeftError()

@@ -19,7 +19,19 @@ TimeoutOption = Annotated[
     float | None,
     typer.Option("--timeout", min=0.001, metavar="SECONDS", help="For the task and everything that it causes."),
 ]
-ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept and shown.")]
+
+
+def reason_option(words: str) -> Any:
+    """The option that says why something is done."""
+    return typer.Option("--reason", metavar="TEXT", help=f"Why; {words}.")
+
+
+def once_option(done: str) -> Any:
+    """The option that names what is made, so that it is made once however often it is asked for."""
+    return typer.Option("--id", metavar="ID", help=f"Repeated with the same id, it is {done} once.")
+
+
+ReasonOption = Annotated[str, reason_option("it is kept and shown")]
 
 
 def json_of(text: str | None, *, option: str) -> Any:

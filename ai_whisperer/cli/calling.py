@@ -1,7 +1,8 @@
 """How a command is called: the options that all commands share, and what they are given to work with.
 
-A command is a function whose first parameter is its `Call`; the others are its own options and arguments. Options for
-settings are made from the one definition of settings, and may stand before the command or after it.
+A command is a function whose first parameter is its `Call`; the others are its own options and arguments. One that
+takes a `Connected` talks to a server, and is given whole ids for those parameters whose annotation names a kind of id.
+Options for settings are made from the one definition of settings, and may stand before the command or after it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec import inspect as types
 
-from ai_whisperer.cli.flags import CONNECTION, load
+from ai_whisperer.cli.connecting import CONNECTION, FOLLOWING_SECONDS, connected, load, session_names
 from ai_whisperer.cli.output import Output
+from ai_whisperer.cli.short_ids import whole_id
+from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.settings import FIELDS, Field, LoadedSettings, Settings
 
 if TYPE_CHECKING:
@@ -53,40 +56,47 @@ class Call:
 
         A server that goes away meanwhile is waited for so long: a person who asks for a list wants to hear it soon.
         """
-        from ai_whisperer.cli.connecting import connected
-
         return connected(self.settings.values, patience_seconds=patience_seconds)
 
 
+class Connected(Call):
+    """The same for a command that talks to the session that is meant from its beginning to its end."""
+
+    patience_seconds = 5.0
+
+    def __init__(self, call: Call, client: Client) -> None:
+        super().__init__(call.settings, call.output)
+        self.client = client
+
+
+class Following(Connected):
+    """The same for a command that follows what happens, and so waits for longer for a server that goes away."""
+
+    patience_seconds = FOLLOWING_SECONDS
+
+
 def command(
-    app: typer.Typer, name: str | None = None, *, settings: Sequence[str] = CONNECTION, **more: Any
-) -> Callable[[Function], Function]:
-    """Make the function a command of the app, with options for these settings beside its own.
+    app: typer.Typer, *functions: Function, name: str | None = None, settings: Sequence[str] = CONNECTION
+) -> None:
+    """Make the functions commands of the app, with options for these settings beside their own.
 
-    A parameter of its own that is called like a setting takes that option's place.
+    A parameter of its own that is called like a setting takes that option's place. Unless there is a name, a command is
+    called like its function, up to the first `_`.
     """
-
-    def register(function: Function) -> Function:
-        app.command(name, **more)(_callable(function, settings))
-        return function
-
-    return register
+    for function in functions:
+        app.command(name or function.__name__.partition("_")[0])(_callable(function, settings))
 
 
-def group(app: typer.Typer, name: str, **more: Any) -> Callable[[Function], typer.Typer]:
-    """Make the function the command `NAME` and `NAME list`, and return a group for commands below it.
+def group(app: typer.Typer, name: str, listing: Function, *functions: Function, help: str) -> typer.Typer:  # noqa: A002
+    """Make `listing` the command `NAME` and `NAME list`, the functions commands below it, and return their group.
 
-    The options of the function may stand before `list` or after it.
+    The options of `listing` may stand before `list` or after it.
     """
     below = typer.Typer()
-
-    def register(function: Function) -> typer.Typer:
-        below.callback(invoke_without_command=True)(_callable(function, CONNECTION, hand_on=_hand_to_list))
-        command(below, "list")(function)
-        app.add_typer(below, name=name, **more)
-        return below
-
-    return register
+    below.callback(invoke_without_command=True)(_callable(listing, CONNECTION, hand_on=_hand_to_list))
+    command(below, listing, *functions)
+    app.add_typer(below, name=name, help=help)
+    return below
 
 
 def take_settings(context: typer.Context, given: Mapping[str, Any]) -> None:
@@ -135,9 +145,18 @@ def _callable(
     *,
     hand_on: Callable[[typer.Context, Mapping[str, Any]], bool] | None = None,
 ) -> Function:
-    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    first, *own = inspect.signature(function, eval_str=True).parameters.values()
+    frame: type[Call] = first.annotation
+    ids = {each.name: kind for each in own for kind in _metadata(each) if isinstance(kind, IdKind)}
     own_names = {each.name for each in own}
     shared = [name for name in names if name not in own_names]
+
+    async def talk(frame: type[Connected], call: Call, given: dict[str, Any]) -> Any:
+        async with call.server(patience_seconds=frame.patience_seconds) as client:
+            for name, kind in ids.items():
+                if given[name] is not None:
+                    given[name] = await whole_id(client, kind, given[name])
+            return await function(frame(call, client), **given)
 
     def called(context: typer.Context, **given: Any) -> Any:
         take_settings(context, {name: given.pop(name) for name in (*shared, _JSON)})
@@ -147,12 +166,17 @@ def _callable(
         given |= {name: before[name] for name in before.keys() - _written(context, given).keys()}
         flags = {name: value for name, value in context.obj.items() if name in names}
         call = Call(load(flags), Output(as_json=context.obj.get(_JSON, False)))
-        outcome = function(call, **given)
+        outcome = talk(frame, call, given) if issubclass(frame, Connected) else function(call, **given)
         return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
 
     context = _parameter("context", typer.Context)
     mine = [_parameter(each.name, each.annotation, default=each.default) for each in own]
     return with_signature(called, [context, *mine, *shared_options(shared)], like=function)
+
+
+def _metadata(parameter: inspect.Parameter) -> tuple[Any, ...]:
+    """What its annotation says beside its type."""
+    return getattr(parameter.annotation, "__metadata__", ())
 
 
 def _parameter(name: str, annotation: Any, *, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -170,15 +194,9 @@ def _option(field: Field) -> Any:
             metavar=_metavar(field.kind),
             show_default=False,
             rich_help_panel="Settings",
-            autocompletion=_complete_session if field.name == "session" else None,
+            autocompletion=session_names if field.name == "session" else None,
         ),
     ]
-
-
-def _complete_session(context: typer.Context, incomplete: str) -> list[str]:
-    from ai_whisperer.cli.connecting import session_names
-
-    return session_names(context, incomplete)
 
 
 def _metavar(kind: types.Type) -> str:

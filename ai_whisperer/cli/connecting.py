@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ai_whisperer.cli.flags import flags_of, load
-from ai_whisperer.errors import ConnectionLostError, WhispererError
-from ai_whisperer.settings import Settings
+from ai_whisperer.cli.short_ids import whole_session_id
+from ai_whisperer.errors import ConnectionLostError, SettingsError, WhispererError
+from ai_whisperer.settings import LoadedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
+CONNECTION = ("url", "token", "session", "data")
+"""The settings that say which server and which session is meant."""
 _COMPLETION_SECONDS = 1.0
 FOLLOWING_SECONDS = 60.0
 """How long a command that follows what happens waits for a server that has gone away."""
+
+
+def load(flags: Mapping[str, Any]) -> LoadedSettings:
+    """The settings that hold in this process, with these from the command line."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError as error:
+        raise SettingsError("The current folder has been deleted. Change to another one.") from error
+    return load_settings(flags, environment=os.environ, folder=folder)
 
 
 class ServerAddress(NamedTuple):
@@ -81,8 +94,6 @@ def client_of(address: ServerAddress, settings: Settings, *, patience_seconds: f
 @asynccontextmanager
 async def connected(settings: Settings, *, patience_seconds: float) -> AsyncIterator[Client]:
     """A connection to the session that is meant, to a server that may go away for so long."""
-    from ai_whisperer.cli.short_ids import whole_session_id
-
     async with client_of(server_address(settings), settings, patience_seconds=patience_seconds) as client:
         if settings.session == Settings().session:
             yield client
@@ -107,10 +118,17 @@ def completion_of(
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         words = list(known())
         with suppress(WhispererError, OSError, TimeoutError):
-            words += asyncio.run(answer(load(flags_of(context)).values))
+            words += asyncio.run(answer(load(_flags_of(context)).values))
         return sorted({word for word in words if word.startswith(incomplete)})
 
     return complete
+
+
+def _flags_of(context: typer.Context) -> dict[str, Any]:
+    """What was given so far, as far as it can be told while the line is still being written."""
+    above = {} if context.parent is None else _flags_of(context.parent)  # type: ignore[arg-type]
+    here = {name: value for name, value in context.params.items() if name in CONNECTION and isinstance(value, str)}
+    return above | here
 
 
 async def _agents(client: Client) -> Iterable[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -27,9 +28,7 @@ from ai_whisperer.cli.commands import (
     limits,
     locks,
     mail,
-    mcp,
     page,
-    resources,
     run,
     schedule,
     serve,
@@ -39,7 +38,6 @@ from ai_whisperer.cli.commands import (
     watch,
 )
 from ai_whisperer.cli.printable import as_json, one_line
-from ai_whisperer.cli.streams import drop_output, open_missing_streams
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.secrets import redacted
 from ai_whisperer.version import __version__
@@ -87,12 +85,10 @@ _COMMANDS = (
     watch,
     schedule,
     locks,
-    resources,
-    mcp,
+    tools,
     approvals,
     limits,
     sessions,
-    tools,
     config,
     doctor,
 )
@@ -103,7 +99,7 @@ for each in _COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    open_missing_streams()
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -114,33 +110,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        drop_output()
+        _drop_output()
         return ERROR
     except (WhispererError, typer.TyperException, typer.Abort, OSError, UnicodeError) as error:
         return _fail(given, error)
     return outcome if isinstance(outcome, int) else 0
 
 
-class _Told(NamedTuple):
-    """An error as it is told, and what the command leaves with."""
-
-    exit_code: int
-    code: str
-    message: str
-
-
-def _told(error: Exception) -> _Told:
+def _told(error: Exception) -> tuple[int, str, str]:
+    """What the command leaves with after the error, its code and its message."""
     match error:
         case WhispererError():
-            return _Told(ERROR, error.code, error.message)
+            return ERROR, error.code, error.message
         case typer.TyperException():
-            return _Told(error.exit_code, "usage", _usage(error))
+            return error.exit_code, "usage", _usage(error)
         case typer.Abort():
-            return _Told(ERROR, "aborted", "Nothing was done.")
+            return ERROR, "aborted", "Nothing was done."
         case OSError():
             what = f" ('{error.filename}')" if error.filename else ""
-            return _Told(ERROR, "system", f"The operating system refused it: {error.strerror or error}{what}.")
-    return _Told(ERROR, "text", f"There is text that cannot be read or written: {error}.")
+            return ERROR, "system", f"The operating system refused it: {error.strerror or error}{what}."
+    return ERROR, "text", f"There is text that cannot be read or written: {error}."
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -163,5 +152,26 @@ def _fail(given: Sequence[str], error: Exception) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        drop_output()
+        _drop_output()
     return exit_code
+
+
+def _open_missing_streams() -> None:
+    """Let standard streams that were closed lead nowhere: else the next file that is opened would take their place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for ever
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere, or the interpreter complains about it when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

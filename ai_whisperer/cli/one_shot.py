@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from ai_whisperer.cli.any_server import AnyServer
 from ai_whisperer.cli.deciding import can_ask, decide
-from ai_whisperer.cli.endings import troubles_of
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.telling import way_out
@@ -26,9 +25,8 @@ from ai_whisperer.errors import (
     StateError,
     UnknownAgentError,
     UnknownTemplateError,
-    WhispererError,
 )
-from ai_whisperer.examples.workflows import Order, Workflow
+from ai_whisperer.examples.workflows import Order, Workflow, troubles_of
 from ai_whisperer.protocol.sessions import TemplateDetails
 
 _TITLE_CHARACTERS = 100
@@ -120,7 +118,13 @@ class WorkflowRun:
             await self.cancel(server)
             answer = None
         except DefinitionError as error:
-            raise self._without_tools() or error from error
+            if not self._workflow.tools:
+                raise
+            names = ", ".join(tool.name for tool in self._workflow.tools)
+            raise DefinitionError(
+                f"The server that runs lacks what the workflow '{self._workflow.name}' needs ({names}). Stop it, or "
+                "use another folder with --data: then the workflow runs in a server of its own."
+            ) from error
         tasks = await client.list_tasks(limit=1000)
         failures = troubles_of(tasks)
         if not answer and not failures:
@@ -142,12 +146,3 @@ class WorkflowRun:
             if not task.state.ended:
                 with suppress(NotFoundError, StateError):
                     await client.cancel_task(task)
-
-    def _without_tools(self) -> WhispererError | None:
-        if not self._workflow.tools:
-            return None
-        names = ", ".join(tool.name for tool in self._workflow.tools)
-        return DefinitionError(
-            f"The server that runs lacks what the workflow '{self._workflow.name}' needs ({names}). Stop it, or use "
-            "another folder with --data: then the workflow runs in a server of its own."
-        )

@@ -46,11 +46,20 @@ class Output:
         return sys.stdout.isatty()
 
     def table(
-        self, records: Sequence[T], columns: Sequence[Column[T]], *, empty: str, limit: int | None = None
+        self,
+        records: Sequence[T],
+        columns: Sequence[Column[T]],
+        *,
+        empty: str = "",
+        limit: int | None = None,
+        of: Any = None,
     ) -> None:
-        """Show records; `empty` is told if there are none, and if there are as many as the limit, that it is one."""
+        """Show records; `empty` is told if there are none, and if there are as many as the limit, that it is one.
+
+        Programs get what the records are `of`, if that is something else.
+        """
         if self.as_json:
-            self.json(records)
+            self.json(records if of is None else of)
         elif not records:
             self.note(empty)
         else:
@@ -123,11 +132,11 @@ def on_the_wire(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def console() -> Console:
+def console(*, stderr: bool = False) -> Console:
     """The terminal. What is printed there is text: nothing in it is taken for markup."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False)
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def rich_table(records: Iterable[T], columns: Sequence[Column[T]]) -> Table:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar, overload
 
+from ai_whisperer.cli.typed_lines import readable
+
 T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
@@ -23,10 +25,6 @@ async def first_of(one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U], /
 async def first_of(
     one: Coroutine[Any, Any, T], other: Coroutine[Any, Any, U], third: Coroutine[Any, Any, V], /
 ) -> T | U | V: ...
-
-
-@overload
-async def first_of(*works: Coroutine[Any, Any, T]) -> T: ...
 
 
 async def first_of(*works: Coroutine[Any, Any, Any]) -> Any:
@@ -48,18 +46,12 @@ async def while_somebody_reads(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _reader_gone() -> None:
-    loop = asyncio.get_running_loop()
-    gone = asyncio.Event()
     try:
         pipe = sys.stdout.fileno()
         is_pipe = stat.S_ISFIFO(os.fstat(pipe).st_mode)
     except OSError:
         is_pipe = False
     if not is_pipe:
-        await gone.wait()
-    loop.add_reader(pipe, gone.set)
-    try:
-        await gone.wait()
-    finally:
-        loop.remove_reader(pipe)
+        await asyncio.Event().wait()
+    await readable(pipe)
     raise BrokenPipeError(errno.EPIPE, "nobody reads the output")

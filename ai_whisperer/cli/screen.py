@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ai_whisperer.cli.output import Output
+from ai_whisperer.cli.output import Output, console
 from ai_whisperer.cli.printable import printable
 from ai_whisperer.cli.telling import shown_line, way_out
 from ai_whisperer.core.channel_markers import Channel
@@ -16,9 +15,6 @@ from ai_whisperer.domain.notifications.agents import AgentPaused, AgentStopped
 from ai_whisperer.domain.notifications.approvals import ApprovalRequested
 from ai_whisperer.domain.notifications.tasks import TaskCancelled, TaskCompleted, TaskContinued, TaskDelta, TaskFailed
 from ai_whisperer.domain.tasks import TaskRecord
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ENDED = (TaskCompleted.wire_name, TaskFailed.wire_name, TaskCancelled.wire_name)
 _HALTS = {AgentPaused.wire_name: AgentState.PAUSED, AgentStopped.wire_name: AgentState.STOPPED}
@@ -37,8 +33,8 @@ class Screen:
     """
 
     def __init__(self, output: Output, *, analysis: bool) -> None:
-        self._output = output
-        self._aside = _console_aside()
+        self.output = output
+        self._aside = console(stderr=True)
         self._channels = {Channel.COMMENTARY, *([Channel.ANALYSIS] if analysis else [])}
         self._open: Channel | None = None
         self._step: tuple[str, int] | None = None
@@ -73,10 +69,6 @@ class Screen:
         async for note in notes:
             self.show_event(note)
 
-    @property
-    def output(self) -> Output:
-        return self._output
-
     def tell(self, sentence: str) -> None:
         """What is to be known beside it."""
         self._turn_to(None)
@@ -85,16 +77,16 @@ class Screen:
     def show_event(self, note: Notification) -> None:
         """What happened, in a line."""
         line = shown_line(note, width=_WIDTH)
-        if line is not None and not self._output.as_json:
+        if line is not None and not self.output.as_json:
             self._turn_to(None)
             self._say_aside(f"{line}\n")
 
     def show_answer(self, answer: str) -> None:
         """The answer as it is at the end, unless just that was shown already."""
-        was_shown = self._output.is_terminal and "\n".join(self._parts).strip() == answer.strip()
+        was_shown = self.output.is_terminal and "\n".join(self._parts).strip() == answer.strip()
         self._turn_to(None)
-        if not was_shown and not self._output.as_json:
-            self._output.text(answer)
+        if not was_shown and not self.output.as_json:
+            self.output.text(answer)
 
     def _see_delta(self, params: Mapping[str, Any]) -> None:
         channel, text, step = Channel(params["channel"]), params["text"], (params["stepId"], params["attempt"])
@@ -102,12 +94,12 @@ class Screen:
             self._turn_to(None)
             self._step = step
             self._parts[-1] = ""
-        if self._output.as_json:
+        if self.output.as_json:
             return
-        if channel is Channel.FINAL and self._output.is_terminal:
+        if channel is Channel.FINAL and self.output.is_terminal:
             self._turn_to(channel)
             self._parts[-1] += text
-            self._output.piece(text)
+            self.output.piece(text)
         elif channel in self._channels:
             self._turn_to(channel)
             self._say_aside(printable(text))
@@ -116,20 +108,14 @@ class Screen:
         """End the line of another channel."""
         if self._open is not None and self._open is not channel:
             if self._open is Channel.FINAL:
-                self._output.piece("\n")
+                self.output.piece("\n")
             else:
                 self._say_aside("\n")
         self._open = channel
 
     def _say_aside(self, text: str) -> None:
-        if self._output.as_json:
+        if self.output.as_json:
             return
         from rich.text import Text
 
         self._aside.print(Text(text, style="dim"), end="", soft_wrap=True)
-
-
-def _console_aside() -> Console:
-    from rich.console import Console
-
-    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)

@@ -18,7 +18,7 @@ async def typed_lines(stream: TextIO) -> AsyncGenerator[str]:
     """
     try:
         descriptor = stream.fileno()
-        await _readable(descriptor)
+        await readable(descriptor)
     except OSError:  # a file on disk, or none at all: it lets nobody wait
         for line in stream:
             yield line.rstrip("\n")
@@ -28,12 +28,12 @@ async def typed_lines(stream: TextIO) -> AsyncGenerator[str]:
         *whole, rest = (rest + chunk).split(b"\n")
         for each in whole:
             yield each.decode(errors="replace")
-        await _readable(descriptor)
+        await readable(descriptor)
     if rest:
         yield rest.decode(errors="replace")
 
 
-async def _readable(descriptor: int) -> None:
+async def readable(descriptor: int) -> None:
     """Wait until something has come, or the end; raises `OSError` for what cannot be waited for."""
     loop = asyncio.get_running_loop()
     come = asyncio.Event()

@@ -9,8 +9,7 @@ from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
 
-from ai_whisperer.choices import choices_of
-from ai_whisperer.near_names import nearest
+from ai_whisperer.choices import choices_of, nearest
 
 Place = tuple[str | int, ...]
 """Where a value is: `("limits", "max_steps_per_task")`, `("schedule", 0, "cron")`."""

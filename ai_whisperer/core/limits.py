@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.domain.limits import MAY_BE_ZERO, EffectiveLimits, EffectiveSessionLimits, Limits, LimitSource
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.near_names import nearest
 
 DEFAULTS = EffectiveLimits()
 SESSION_DEFAULTS = EffectiveSessionLimits()

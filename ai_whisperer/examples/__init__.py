@@ -1,1 +1,1 @@
-"""The workflows of the user guide: `whisperer demo` and `whisperer run` play them, and programs may."""
+"""The workflows of the user guide, and the demo that plays them all: commands run them, and programs may."""

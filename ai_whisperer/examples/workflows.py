@@ -1,4 +1,4 @@
-"""The workflows of the user guide, as programs that work with a session on a server.
+"""The workflows of the user guide, as programs that work with a session on a server; some also with one in process.
 
 Each may be called again at any time, also after the server or the connection was lost: agents are created if they are
 not there yet, and work carries an id, so that it is done once.
@@ -6,15 +6,23 @@ not there yet, and work carries an id, so that it is done once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ai_whisperer.client import Client
 from ai_whisperer.domain.agents import AgentState
-from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.examples.tools import combine_and_test, read_feedback
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+
+if TYPE_CHECKING:
+    from ai_whisperer import AsyncAgentSessionManager
+
+Session: TypeAlias = "Client | AsyncAgentSessionManager"
+
+WELL = (TaskState.COMPLETED, TaskState.CONTINUED)
+"""How tasks end that went well."""
 
 _WAKE_EVENTS = ("alert", "hourly_check")
 _LOOK_NOW = "User requested immediate check"
@@ -31,30 +39,33 @@ class Order(NamedTuple):
 
 
 class Workflow(NamedTuple):
-    """A workflow of the guide. `run` returns when its agents are done, with what has come of it for the person."""
+    """A workflow of the guide. `work` needs its agents, and returns when they are done: with what they do not mail."""
 
     name: str
     description: str
     prompt: str
-    run: Callable[[Client, Order], Coroutine[Any, Any, str]]
+    work: Callable[[Client, Order], Coroutine[Any, Any, str | None]]
     agents: tuple[str, ...]
     tools: tuple[Tool, ...] = ()
 
+    async def run(self, client: Client, order: Order) -> str:
+        """Create the agents, let them work, and return what has come of it for the person."""
+        for agent in self.agents:
+            await _create_agent(client, agent, order)
+        answer = await self.work(client, order)
+        return await _news(client, self.agents) if answer is None else answer
 
-async def parallel_report(client: Client, order: Order) -> str:
-    # Create agents
-    for agent in PARALLEL_REPORT.agents:
-        await _create_agent(client, agent, order)
 
+async def parallel_report(session: Session, order: Order) -> None:
     # Start parallel workflow. In one thread, so that the writer still knows its template when the results come.
-    await client.send_task(
+    await session.send_task(
         "analyzer",
         f"Analyze this: {order.prompt}. The tool read_feedback has the material. Mail the result to the writer.",
         task_id="analysis",
         thread_id="report",
         timeout_seconds=order.timeout_seconds,
     )
-    await client.send_task(
+    await session.send_task(
         "writer",
         f"Prepare report template for this: {order.prompt}. The analyzer will mail you the result. Mail the finished "
         "report to the reviewer, who delivers it to the user.",
@@ -66,13 +77,11 @@ async def parallel_report(client: Client, order: Order) -> str:
     # Analyzer finishes and sends results to writer
     # Writer incorporates results and sends to reviewer
     # Reviewer approves and notifies completion
-    await client.at_rest()
-    return await _news(client, PARALLEL_REPORT.agents)
+    await session.at_rest()
 
 
-async def monitoring(client: Client, order: Order) -> str:
-    # Create monitor agent, and let it sleep until an event
-    await _create_agent(client, "monitor", order)
+async def monitoring(client: Client, order: Order) -> None:
+    # Let the monitor sleep until an event
     await _back_to_sleep(client)
 
     # An "alert" event is broadcast: the monitor wakes, looks around, reports and sleeps again
@@ -85,14 +94,11 @@ async def monitoring(client: Client, order: Order) -> str:
         await client.wake_agent("monitor", reason=_LOOK_NOW)
     await _done(client, _LOOK_NOW)
     await _back_to_sleep(client)
-    return await _news(client, MONITORING.agents)
 
 
-async def decomposition(client: Client, order: Order) -> str:
+async def decomposition(session: Session, order: Order) -> None:
     # Planner decomposes work
-    for agent in DECOMPOSITION.agents:
-        await _create_agent(client, agent, order)
-    await client.send_task(
+    await session.send_task(
         "planner",
         f"Create plan for new feature implementation: {order.prompt}. Delegate a part to each of coder1, coder2 and "
         "coder3. Each of them mails its Python code to the integrator, who puts the parts together with "
@@ -104,14 +110,11 @@ async def decomposition(client: Client, order: Order) -> str:
     # Coders work in parallel
     # Each sends results to integrator when done
     # Integrator combines and tests
-    await client.at_rest()
-    return await _news(client, DECOMPOSITION.agents)
+    await session.at_rest()
 
 
 async def switch(client: Client, order: Order) -> str:
     # Alice asks Debbie, waits for her reply, and goes on with it
-    for agent in SWITCH.agents:
-        await _create_agent(client, agent, order)
     task = await client.send_task(
         "alice",
         f"Ask Debbie with send_mail_with_switch: {order.prompt} Then say what she answered.",
@@ -156,11 +159,20 @@ async def _news(client: Client, senders: tuple[str, ...]) -> str:
     return "\n\n".join(f"{mail.subject} (from {mail.sender})\n{mail.body}" for mail in reversed(mails))
 
 
+def troubles_of(tasks: Iterable[TaskRecord]) -> list[str]:
+    """What became of the tasks that did not end well, each in a sentence."""
+    return [
+        f"The task of {task.agent_id} is {task.state}: {task.error.message if task.error else 'no reason was recorded'}"
+        for task in tasks
+        if task.state not in WELL
+    ]
+
+
 PARALLEL_REPORT = Workflow(
     name="parallel-report",
     description="An analyzer and a writer at the same time, and a reviewer who delivers the report.",
     prompt="customer sentiment in the feedback",
-    run=parallel_report,
+    work=parallel_report,
     agents=("analyzer", "writer", "reviewer"),
     tools=(read_feedback,),
 )
@@ -168,7 +180,7 @@ MONITORING = Workflow(
     name="monitoring",
     description="A monitor that sleeps until an alert or a person wakes it.",
     prompt="the disk is 90 % full",
-    run=monitoring,
+    work=monitoring,
     agents=("monitor",),
 )
 DECOMPOSITION = Workflow(
@@ -176,7 +188,7 @@ DECOMPOSITION = Workflow(
     description="A planner that delegates, three coders in parallel, an integrator that joins their parts.",
     prompt="statistics about the words of a text, as the three Python functions count_words, longest_word and "
     "most_common_word",
-    run=decomposition,
+    work=decomposition,
     agents=("planner", "coder1", "coder2", "coder3", "integrator"),
     tools=(combine_and_test,),
 )
@@ -184,7 +196,7 @@ SWITCH = Workflow(
     name="switch",
     description="Alice asks Debbie, waits for the answer, and continues with it.",
     prompt="Is any of the agents stuck?",
-    run=switch,
+    work=switch,
     agents=("alice", "debbie"),
 )
 WORKFLOWS = {each.name: each for each in (PARALLEL_REPORT, MONITORING, DECOMPOSITION, SWITCH)}

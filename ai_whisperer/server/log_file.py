@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -39,6 +40,10 @@ class LogFile(RotatingFileHandler):
             error = sys.exc_info()[1]
             why = getattr(error, "strerror", None) or error
             self._on_failure(f"'{self.baseFilename}' cannot be written: {why}.")
+
+    def close(self) -> None:
+        with suppress(OSError):  # what the disk did not take when it was written it does not take now
+            super().close()
 
     def _open(self) -> TextIOWrapper:
         Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

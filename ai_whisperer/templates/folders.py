@@ -75,12 +75,7 @@ def look_into(folder: TemplateFolder) -> Listing:
     A file or folder that cannot be read is there too, with its error; of two templates of one name the second is such.
     The built-in folder does not change and is looked at once.
     """
-    return _look_into_builtin(folder) if folder.kind is TemplateKind.BUILTIN else _look(folder)
-
-
-@cache
-def _look_into_builtin(folder: TemplateFolder) -> Listing:
-    return _look(folder)
+    return _look_once(folder) if folder.kind is TemplateKind.BUILTIN else _look(folder)
 
 
 def _look(folder: TemplateFolder) -> Listing:
@@ -95,6 +90,9 @@ def _look(folder: TemplateFolder) -> Listing:
             complaint = f"{file.path}: the name '{file.name}' is that of {before.path} too. Rename one of them."
             found[index] = replace(file, content=TemplateError(complaint))
     return Listing(found, first)
+
+
+_look_once = cache(_look)
 
 
 def read_file(path: Path, kind: TemplateKind) -> TemplateFile | None:

@@ -232,7 +232,8 @@ class ModelServer:
             await _send_raw(reply.raw(), received, writer)
             return False
         if reply.status != HTTPStatus.OK:
-            _send_error(reply, writer)
+            error = {"message": reply.error, "type": "error", "param": None, "code": reply.error_code}
+            _send_json(reply.status, {"error": error}, writer, reply.headers)
         elif not await self._stream(reply, received, reader, writer):
             return False
         await writer.drain()
@@ -311,11 +312,6 @@ async def _send_raw(pieces: Iterable[bytes], received: Received, writer: asyncio
     except ConnectionError:
         received.client_left.set()
         raise
-
-
-def _send_error(reply: Reply, writer: asyncio.StreamWriter) -> None:
-    error = {"message": reply.error, "type": "error", "param": None, "code": reply.error_code}
-    _send_json(reply.status, {"error": error}, writer, reply.headers)
 
 
 def _send_json(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ai_whisperer.cli.chat_commands import ChatCommands
+from ai_whisperer.cli.talking import ChatCommands
 from tests.acceptance.command_stage import Process, Whisperer, running
 
 ASKS_FIRST = {"tools": ["read_file"], "approve": ["read_file"]}

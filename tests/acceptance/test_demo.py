@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.cli.commands.demo import DemoFolder
+from ai_whisperer.cli.commands.demo import way_back
 from ai_whisperer.cli.main import main
 from ai_whisperer.server.address import ADDRESS_FILE
 from ai_whisperer.testing.model_server import ModelServer
@@ -64,9 +64,9 @@ def test_at_its_end_it_says_that_the_server_has_left_and_how_to_see_the_agents(s
 
 
 def test_a_demo_in_a_temporary_folder_says_how_its_server_can_be_kept() -> None:
-    with DemoFolder(None) as temporary:
-        assert "In a terminal and without --once they stay" in temporary.way_back
-        assert "--data FOLDER" in temporary.way_back
+    told = way_back(None)
+    assert "In a terminal and without --once they stay" in told
+    assert "--data FOLDER" in told
 
 
 def test_it_is_short_enough_to_be_read(shown: str) -> None:

@@ -13,14 +13,13 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.live import Live
 
-from ai_whisperer.cli.demo.account import Account, Evidence, evidence_in, take_account
-from ai_whisperer.cli.demo.audience import demo_table
-from ai_whisperer.cli.demo.summary import summary
+from ai_whisperer.cli.demo_view import demo_table, summary
 from ai_whisperer.cli.live_view import LiveView
 from ai_whisperer.client import Client
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.examples.account import Account, Evidence, evidence_in, take_account
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 
@@ -81,7 +80,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Account]:
 
 
 async def read(data: Path) -> Evidence:
-    return asyncio.run(evidence_in(data, "default"))
+    return await evidence_in(data, "default")
 
 
 def test_what_happened_is_counted(accounts: dict[str, Account]) -> None:

@@ -100,6 +100,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, witness: LogWitness) -> Told:
         token=CANARIES["local token"],
         tokens={"alice": CANARIES["alice token"], "bob": CANARIES["bob token"]},
         log_level="debug",
+        agent_log=data / "agents.log",
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", CANARIES["provider key"])
@@ -193,7 +194,7 @@ def test_no_secret_is_in_the_frames_of_clients_or_in_the_figures(told: Told) -> 
 
 def test_no_secret_is_in_any_file_of_the_data_folder(told: Told) -> None:
     files = [file for file in told.data.rglob("*") if file.is_file() and file.name not in KEPT_ON_PURPOSE]
-    assert {"whisperer.db", "server.log", "clumsy.log"} <= {file.name for file in files}
+    assert {"whisperer.db", "server.log", "agents.log"} <= {file.name for file in files}
     assert {file.name: found for file in files if (found := found_in(file.read_bytes().decode("latin-1")))} == {}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_whisperer.cli.definitions import facts_of
+from ai_whisperer.cli.fleet import facts_of
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.tools.coordination import COORDINATION_TOOLS

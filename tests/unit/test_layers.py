@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"choices", "domain", "version", "errors", "mcp_config", "near_names", "secrets", "setting_values", "settings"}
+WORDS = {"choices", "domain", "version", "errors", "mcp_config", "secrets", "setting_values", "settings"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},
@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "__init__"},
     "scripting": WORDS | {"core", "models", "client", "server", "scripting", "session_api", "task_stream"},
-    "examples": WORDS | {"tools", "client", "examples", "__init__"},
+    "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
     | {"examples", "__init__"},
@@ -71,9 +71,9 @@ SQLITE = "ai_whisperer.store.sqlite"
 KNOW_SQLITE = {
     "__init__.py",
     "cli/commands/doctor.py",
-    "cli/demo/account.py",
     "cli/doctor/folder.py",
     "cli/doctor/machine.py",
+    "examples/account.py",
     "runtime/life/store.py",
     "testing/disk.py",
     "testing/faulty_vfs.py",

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from ai_whisperer.cli.main import main
 from ai_whisperer.cli.signals import LAST_SECONDS, Watchman
 from ai_whisperer.errors import StoreFailedError
 from ai_whisperer.server import host, process_log, serving
+from ai_whisperer.server.address import Address
 from ai_whisperer.store.sqlite import committers
 from ai_whisperer.tools import process_groups
 from ai_whisperer.tools.mcp import connection, process
@@ -61,7 +61,7 @@ def test_the_time_runs_from_the_failure_on_even_if_the_trial_of_the_sandbox_does
     happened: list[str] = []
 
     class FailingServer:
-        address = SimpleNamespace(page="http://127.0.0.1:1/")
+        address = Address(url="http://127.0.0.1:1", token="", pid=1)
 
         async def try_sandbox(self) -> None:
             try:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import ReasonOption, object_of
-from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.arguments import ReasonOption, object_of, reason_option
+from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
-from ai_whisperer.cli.definitions import facts_of
-from ai_whisperer.cli.fleet import FLEET, cost, larger_limit, progress, tokens, waiting
+from ai_whisperer.cli.fleet import FLEET, cost, facts_of, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentStatus
@@ -36,18 +35,13 @@ TemplateOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "agents", help="Show the agents; create one.")(list_agents)
-    command(below, "create")(create)
-    command(below, "show")(show)
-    for function in (start, pause, resume, stop, sleep, wake):
-        command(app)(function)
+    group(app, "agents", list_agents, create, show, help="Show the agents; create one.")
+    command(app, start, pause, resume, stop, sleep, wake)
 
 
-async def list_agents(call: Call) -> None:
+async def list_agents(call: Connected) -> None:
     """Show the agents and what they are doing."""
-    async with call.server() as client:
-        statuses = await client.list_agents()
-    call.output.table(statuses, FLEET, empty=NO_AGENTS)
+    call.output.table(await call.client.list_agents(), FLEET, empty=NO_AGENTS)
 
 
 async def create(
@@ -78,11 +72,10 @@ async def _tell_ignored(call: Call, client: Client, template: str) -> None:
             call.output.note(f"In {details.source} these mean nothing here: {', '.join(details.ignored)}.")
 
 
-async def show(call: Call, agent: AgentName) -> None:
+async def show(call: Connected, agent: AgentName) -> None:
     """Show an agent: what it is doing, what it used, its definition."""
-    async with call.server() as client:
-        details = await client.get_agent(agent)
-        inherited = (await client.server_info()).model if details.definition.model == INHERIT else ""
+    details = await call.client.get_agent(agent)
+    inherited = (await call.client.server_info()).model if details.definition.model == INHERIT else ""
     status, definition = details.status, details.definition
     call.output.details(
         details,
@@ -120,7 +113,7 @@ async def start(call: Call, agent: AgentName, *, template: TemplateOption = None
 
 
 async def pause(
-    call: Call,
+    call: Connected,
     agent: AgentName,
     *,
     now: Annotated[
@@ -129,16 +122,14 @@ async def pause(
     reason: ReasonOption = "",
 ) -> None:
     """Let no new step of an agent begin. The step under way runs to its end, mail keeps arriving."""
-    async with call.server() as client:
-        act = client.interrupt_agent if now else client.pause_agent
-        _tell(call, await act(agent, reason=reason))
+    act = call.client.interrupt_agent if now else call.client.pause_agent
+    _tell(call, await act(agent, reason=reason))
 
 
-async def resume(call: Call, agent: AgentName) -> None:
+async def resume(call: Connected, agent: AgentName) -> None:
     """Let a paused agent resume where it was."""
-    async with call.server() as client:
-        limit = (await client.get_agent_status(agent)).paused_limit
-        status = await client.resume_agent(agent)
+    limit = (await call.client.get_agent_status(agent)).paused_limit
+    status = await call.client.resume_agent(agent)
     if limit is None:
         _tell(call, status)
     else:
@@ -148,16 +139,15 @@ async def resume(call: Call, agent: AgentName) -> None:
         )
 
 
-async def stop(call: Call, agent: AgentName, *, reason: ReasonOption = "") -> None:
+async def stop(call: Connected, agent: AgentName, *, reason: ReasonOption = "") -> None:
     """Cancel what an agent runs and free everything. Its mail and its queue are kept."""
-    async with call.server() as client:
-        running = (await client.get_agent_status(agent)).running_tasks
-        stopping = client.stop_agent(agent, reason=reason)
-        _tell(call, await with_a_word(stopping, lambda: tools_of(client, running), call.output))
+    running = (await call.client.get_agent_status(agent)).running_tasks
+    stopping = call.client.stop_agent(agent, reason=reason)
+    _tell(call, await with_a_word(stopping, lambda: tools_of(call.client, running), call.output))
 
 
 async def sleep(
-    call: Call,
+    call: Connected,
     agent: AgentName,
     *,
     seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For this many seconds.")] = None,
@@ -170,24 +160,20 @@ async def sleep(
     reason: ReasonOption = "",
 ) -> None:
     """Let an agent sleep for a time, until a time, or until an event, whichever comes first."""
-    async with call.server() as client:
-        status = await client.sleep_agent(
-            agent, duration_seconds=seconds, until=until, wake_events=tuple(events or ()), reason=reason
-        )
+    status = await call.client.sleep_agent(
+        agent, duration_seconds=seconds, until=until, wake_events=tuple(events or ()), reason=reason
+    )
     _tell(call, status, more="It sleeps as soon as its work has ended." if status.running_tasks else "")
 
 
 async def wake(
-    call: Call,
+    call: Connected,
     agent: AgentName,
     *,
-    reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why; the agent is told.")
-    ] = "woken by the user",
+    reason: Annotated[str, reason_option("the agent is told")] = "woken by the user",
 ) -> None:
     """End the sleep of an agent."""
-    async with call.server() as client:
-        _tell(call, await client.wake_agent(agent, reason=reason))
+    _tell(call, await call.client.wake_agent(agent, reason=reason))
 
 
 def _tell(call: Call, status: AgentStatus, *, more: str = "") -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, text_argument
-from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.arguments import LimitOption, once_option, text_argument
+from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column
@@ -21,7 +21,7 @@ from ai_whisperer.domain.sessions import IdKind
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
-RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room, or how it begins.")]
+RoomId = Annotated[str, typer.Argument(metavar="ROOM", help="The id of the room, or how it begins."), IdKind.ROOM]
 Agents = Annotated[
     list[str],
     typer.Argument(metavar="AGENT...", help="Their ids, names or aliases.", autocompletion=agent_names),
@@ -29,10 +29,9 @@ Agents = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    command(app)(chat)
-    below = group(app, "rooms", help="Show the rooms; open a group, read it, post in it.")(list_rooms)
-    for function in (create, show, post, add, remove):
-        command(below)(function)
+    command(app, chat)
+    told = "Show the rooms; open a group, read it, post in it."
+    group(app, "rooms", list_rooms, create, show, post, add, remove, help=told)
 
 
 async def chat(
@@ -52,11 +51,11 @@ async def chat(
     group `@name` asks one member, without it all may answer or pass. `/help` shows the commands of a chat: `/approve`
     and `/refuse` for a tool call that waits for your approval, `/stop` for the answers under way.
     """
-    from ai_whisperer.cli.chat_commands import ChatCommands
     from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.cli.deciding import can_ask
     from ai_whisperer.cli.racing import first_of
-    from ai_whisperer.cli.talking import Talk
+    from ai_whisperer.cli.talking import ChatCommands, Talk
+    from ai_whisperer.cli.typed_lines import typed_lines
 
     if bool(agents) == (room is not None):
         raise typer.BadParameter("Name either the agents to talk with, or with --room the room to continue in.")
@@ -77,7 +76,7 @@ async def chat(
             conversation = Conversation(client, record, call.output)
             commands = ChatCommands(client, conversation, call.output)
             talk = Talk(conversation, commands, call.output, with_person=can_ask(call.output))
-            await first_of(conversation.follow(notes), talk.take(_lines()))
+            await first_of(conversation.follow(notes), talk.take(typed_lines(sys.stdin)))
 
 
 async def _room(client: Client, agents: Sequence[str], room: str | None) -> RoomRecord:
@@ -96,50 +95,37 @@ def _named(room: RoomRecord) -> str:
     return f"{room.id} ({room.title})" if room.title else room.id
 
 
-def _lines() -> AsyncIterator[str]:
-    from ai_whisperer.cli.typed_lines import typed_lines
-
-    return typed_lines(sys.stdin)
-
-
-async def list_rooms(call: Call) -> None:
+async def list_rooms(call: Connected) -> None:
     """Show the rooms, the oldest first."""
-    async with call.server() as client:
-        rooms = await client.list_rooms()
-    call.output.table(rooms, ROOMS, empty="There are no rooms. Open one: whisperer chat AGENT")
+    call.output.table(await call.client.list_rooms(), ROOMS, empty="There are no rooms. Open one: whisperer chat AGENT")
 
 
 async def create(
-    call: Call,
+    call: Connected,
     agents: Agents,
     *,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="What it is about.")] = "",
     hop_limit: Annotated[
         int, typer.Option("--hop-limit", min=0, help="How often in a row agents may ask each other.")
     ] = 4,
-    room_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is created once.")
-    ] = None,
+    room_id: Annotated[str | None, once_option("created")] = None,
 ) -> None:
     """Open a group."""
-    async with call.server() as client:
-        room = await client.create_room(agents, title=title, hop_limit=hop_limit, room_id=room_id)
+    room = await call.client.create_room(agents, title=title, hop_limit=hop_limit, room_id=room_id)
     call.output.told(room, f"Created room {room.id}: {', '.join(room.members)}.")
 
 
 async def show(
-    call: Call,
+    call: Connected,
     room: RoomId,
     *,
     after: Annotated[int | None, typer.Option("--after", min=0, help="Show the messages after this number.")] = None,
     limit: LimitOption = 100,
 ) -> None:
     """Show what was said last in a room."""
-    async with call.server() as client:
-        room = await whole_id(client, IdKind.ROOM, room)
-        if after is None:
-            after = max(0, (await client.get_room(room)).last_number - limit)
-        messages = await client.room_messages(room, after=after, limit=limit)
+    if after is None:
+        after = max(0, (await call.client.get_room(room)).last_number - limit)
+    messages = await call.client.room_messages(room, after=after, limit=limit)
     if call.output.as_json:
         call.output.json(messages)
         return
@@ -149,32 +135,24 @@ async def show(
         call.output.text(f"{message.number:4}  {moment(message.created_at)}  {message.sender}: {message.text}")
 
 
-async def post(
-    call: Call,
-    room: RoomId,
-    text: Annotated[str, text_argument("TEXT", "The message")],
-) -> None:
+async def post(call: Connected, room: RoomId, text: Annotated[str, text_argument("TEXT", "The message")]) -> None:
     """Say something in a room."""
-    async with call.server() as client:
-        room = await whole_id(client, IdKind.ROOM, room)
-        message = await client.post_message(room, text)
+    message = await call.client.post_message(room, text)
     call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
 
-async def add(call: Call, room: RoomId, agent: AgentName) -> None:
+async def add(call: Connected, room: RoomId, agent: AgentName) -> None:
     """Let an agent into a group."""
-    async with call.server() as client:
-        room = await whole_id(client, IdKind.ROOM, room)
-        record = await client.add_member(room, agent)
-    call.output.told(record, f"Members of room {record.id}: {', '.join(record.members)}.")
+    _tell_members(call, await call.client.add_member(room, agent))
 
 
-async def remove(call: Call, room: RoomId, agent: AgentName) -> None:
+async def remove(call: Connected, room: RoomId, agent: AgentName) -> None:
     """Take an agent out of a group."""
-    async with call.server() as client:
-        room = await whole_id(client, IdKind.ROOM, room)
-        record = await client.remove_member(room, agent)
-    call.output.told(record, f"Members of room {record.id}: {', '.join(record.members)}.")
+    _tell_members(call, await call.client.remove_member(room, agent))
+
+
+def _tell_members(call: Call, room: RoomRecord) -> None:
+    call.output.told(room, f"Members of room {room.id}: {', '.join(room.members)}.")
 
 
 ROOMS: Sequence[Column[RoomRecord]] = (

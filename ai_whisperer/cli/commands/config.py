@@ -12,7 +12,7 @@ from ai_whisperer.settings import ShownSetting
 
 
 def register(app: typer.Typer) -> None:
-    command(app, settings=ALL)(config)
+    command(app, config, settings=ALL)
 
 
 def config(call: Call) -> None:
@@ -29,10 +29,6 @@ def config(call: Call) -> None:
         call.output.note("There is no whisperer.toml here." if file is None else f"The file is {file}.")
 
 
-def _value(setting: ShownSetting) -> str:
-    return _in_words(setting.value)
-
-
 def _in_words(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
@@ -43,7 +39,7 @@ def _in_words(value: Any) -> str:
 
 _COLUMNS = (
     Column[ShownSetting]("SETTING", lambda each: each.name, whole=True),
-    Column[ShownSetting]("VALUE", _value, whole=True),
+    Column[ShownSetting]("VALUE", lambda each: _in_words(each.value), whole=True),
     Column[ShownSetting]("FROM", lambda each: each.source, whole=True),
     Column[ShownSetting]("WHAT IT IS", lambda each: each.description),
 )

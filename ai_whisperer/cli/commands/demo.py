@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -15,13 +16,13 @@ import typer
 from ai_whisperer.cli.calling import Call, command
 
 if TYPE_CHECKING:
-    from ai_whisperer.cli.demo.account import Account
-    from ai_whisperer.cli.demo.plug import ServerProcess
     from ai_whisperer.cli.signals import Leaving
+    from ai_whisperer.examples.account import Account
+    from ai_whisperer.examples.server_process import ServerProcess
 
 
 def register(app: typer.Typer) -> None:
-    command(app, settings=("model", "data"))(demo)
+    command(app, demo, settings=("model", "data"))
 
 
 async def demo(
@@ -49,42 +50,39 @@ async def demo(
     --once, and without a terminal, it leaves when the work is done: with 0, or with 1 if something was lost, repeated
     or failed.
     """
-    from ai_whisperer.cli.demo.plug import ServerProcess
     from ai_whisperer.cli.model_choice import choose_model, for_workflows
     from ai_whisperer.cli.signals import until_asked_to_leave
+    from ai_whisperer.examples.server_process import ServerProcess
 
     choice = await asyncio.to_thread(choose_model, call.settings, os.environ)
     if not call.output.as_json:
         call.output.text(choice.told("--model"))
-    values = call.settings.values
-    named = data or (values.data if call.is_given("data") else None)
-    with DemoFolder(named) as folder:
-        server = ServerProcess(folder.path, port=port or 0, model=for_workflows(choice))
+    named = data or (call.settings.values.data if call.is_given("data") else None)
+    with ExitStack() as stack:
+        folder = named or stack.enter_context(tempfile.TemporaryDirectory(prefix="whisperer-demo-"))
+        server = ServerProcess(Path(folder), port=port or 0, model=for_workflows(choice))
 
         def leave_at_once() -> None:
             server.kill()
-            folder.remove()
+            stack.close()
 
         with until_asked_to_leave(call.output, "Leaving.", at_once=leave_at_once) as leaving:
             try:
                 await server.start()
-                return await _play(call, server, folder, leaving=leaving, once=once)
+                return await _play(call, server, way_back(named), leaving=leaving, once=once)
             finally:
                 await server.stop()
 
 
-async def _play(call: Call, server: ServerProcess, folder: DemoFolder, *, leaving: Leaving, once: bool) -> int:
-    from ai_whisperer.cli.demo.summary import summary
+async def _play(call: Call, server: ServerProcess, way_back: str, *, leaving: Leaving, once: bool) -> int:
+    from ai_whisperer.cli.demo_view import summary
     from ai_whisperer.cli.racing import first_of
 
     headless = once or call.output.as_json
-    outcome = await first_of(_watched(call, server, folder.path, headless=headless), leaving.asked())
+    outcome = await first_of(_watched(call, server, headless=headless), leaving.asked())
     if isinstance(outcome, signal.Signals):
         return 128 + outcome
-    if call.output.as_json:
-        call.output.json(outcome)
-    else:
-        call.output.text(summary(outcome))
+    call.output.told(outcome, summary(outcome))
     if call.output.is_terminal and not headless:
         call.output.text(
             f"\nThe agents are still there: {server.address.page}\n"
@@ -96,44 +94,25 @@ async def _play(call: Call, server: ServerProcess, folder: DemoFolder, *, leavin
             raise ended
         return 0
     if not call.output.as_json:
-        call.output.text(f"\nThe demo has ended, and its server and its page with it. {folder.way_back}")
+        call.output.text(f"\nThe demo has ended, and its server and its page with it. {way_back}")
     return 0 if outcome.is_well else 1
 
 
-async def _watched(call: Call, server: ServerProcess, folder: Path, *, headless: bool) -> Account:
-    from ai_whisperer.cli.demo.audience import audience_of
-    from ai_whisperer.cli.demo.show import show
+async def _watched(call: Call, server: ServerProcess, *, headless: bool) -> Account:
+    from ai_whisperer.cli.demo_view import audience_of
+    from ai_whisperer.examples.demo import show
 
     with audience_of(call.output, headless=headless) as audience:
         audience.say(f"Page: {server.address.page}")
         audience.say("Eleven agents work on four workflows at the same time. They talk only by mail.")
-        return await show(server, folder, audience=audience)
+        return await show(server, audience)
 
 
-class DemoFolder:
-    """The folder that was named for the demo, which is kept, or a temporary one."""
-
-    def __init__(self, named: str | Path | None) -> None:
-        self._temporary = None if named else tempfile.TemporaryDirectory(prefix="whisperer-demo-")
-        self.path = Path(self._temporary.name if self._temporary else named or "")
-
-    def __enter__(self) -> DemoFolder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-    @property
-    def way_back(self) -> str:
-        """How somebody who comes after the demo can look at the agents."""
-        if self._temporary is None:
-            return f"Look at the agents again: whisperer serve --data {quote(str(self.path))}"
-        return (
-            "In a terminal and without --once they stay until Ctrl-C. With --data FOLDER the session is kept: "
-            "`whisperer serve --data FOLDER` shows it."
-        )
-
-    def remove(self) -> None:
-        """Remove it if it is temporary."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
+def way_back(named: str | Path | None) -> str:
+    """How somebody who comes after the demo can look at the agents, if a folder was named for it and if none was."""
+    if named is not None:
+        return f"Look at the agents again: whisperer serve --data {quote(str(named))}"
+    return (
+        "In a terminal and without --once they stay until Ctrl-C. With --data FOLDER the session is kept: "
+        "`whisperer serve --data FOLDER` shows it."
+    )

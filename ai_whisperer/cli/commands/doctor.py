@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    command(app, settings=SERVING)(doctor)
+    command(app, doctor, settings=SERVING)
 
 
 def doctor(

@@ -6,26 +6,25 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from msgspec.structs import replace
 
-from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.connecting import AgentOption
 from ai_whisperer.cli.output import Column
-from ai_whisperer.domain.limits import MAY_BE_ZERO, LimitsReport, LimitState
+from ai_whisperer.domain.limits import MAY_BE_ZERO, LimitState
 
 _NONE = "none"
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "limits", help="Show what agents and the session may use; change it.")(list_limits)
-    command(below, "show")(list_limits)
-    command(below, "set")(set_limits)
+    below = group(app, "limits", list_limits, help="Show what agents and the session may use; change it.")
+    command(below, list_limits, name="show")
+    command(below, set_limits)
 
 
-async def list_limits(call: Call, *, agent: AgentOption = None) -> None:
+async def list_limits(call: Connected, *, agent: AgentOption = None) -> None:
     """Show the limits of the session, or of an agent, and what is used of them now."""
-    async with call.server() as client:
-        _show(call, await client.get_limits(agent))
+    report = await call.client.get_limits(agent)
+    call.output.table(report.limits, LIMITS, of=report)
 
 
 async def set_limits(
@@ -44,9 +43,7 @@ async def set_limits(
     changes = dict(map(_pair, limits))
     async with call.server() as client:
         report = await (client.set_server_limits(changes) if server else client.set_limits(changes, agent_id=agent))
-    if not call.output.as_json:
-        report = replace(report, limits=tuple(each for each in report.limits if each.name in changes))
-    _show(call, report)
+    call.output.table([each for each in report.limits if each.name in changes], LIMITS, of=report)
 
 
 def numbers_of(written: str | None) -> dict[str, int | float | None] | None:
@@ -63,13 +60,6 @@ def _pair(written: str) -> tuple[str, int | float | None]:
     except ValueError:
         pass
     raise typer.BadParameter(f"Write a limit as NAME=NUMBER, such as max_queue_length=100, not '{written}'.")
-
-
-def _show(call: Call, report: LimitsReport) -> None:
-    if call.output.as_json:
-        call.output.json(report)
-    else:
-        call.output.rows(report.limits, LIMITS)
 
 
 def _value(limit: LimitState) -> str:

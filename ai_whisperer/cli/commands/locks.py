@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.arguments import reason_option
+from ai_whisperer.cli.calling import Call, Connected, group
 from ai_whisperer.cli.output import Column
 from ai_whisperer.core.moments import moment
-from ai_whisperer.domain.locks import LockSummary
+from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.errors import LockNotHeldError
 
 LockName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the lock.")]
@@ -19,23 +20,17 @@ Lease = Annotated[float, typer.Option("--ttl", metavar="SECONDS", help="How long
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "lock", help="Show who has which lock; take, renew, release, break or check one.")(list_locks)
-    command(below)(acquire)
-    command(below)(renew)
-    command(below)(release)
-    command(below, "break")(break_lock)
-    command(below)(check)
+    told = "Show who has which lock; take, renew, release, break or check one."
+    group(app, "lock", list_locks, acquire, renew, release, break_lock, check, help=told)
 
 
-async def list_locks(call: Call) -> None:
+async def list_locks(call: Connected) -> None:
     """Show the locks that are held, by whom, and who waits for them."""
-    async with call.server() as client:
-        held = await client.list_locks()
-    call.output.table(held, LOCKS, empty="No lock is held.")
+    call.output.table(await call.client.list_locks(), LOCKS, empty="No lock is held.")
 
 
 async def acquire(
-    call: Call,
+    call: Connected,
     name: LockName,
     command: Annotated[
         list[str] | None,
@@ -52,44 +47,40 @@ async def acquire(
     """
     from ai_whisperer.cli.holding import run_while_held
 
-    async with call.server() as client:
-        lock = await client.acquire_lock(name, ttl_seconds=ttl, wait_seconds=wait, holder=holder)
-        if command:
-            return await run_while_held(client, lock, command, ttl_seconds=ttl)
-    call.output.told(lock, f"{lock.holder} holds '{name}' with token {lock.token} until {moment(lock.expires_at)}.")
+    lock = await call.client.acquire_lock(name, ttl_seconds=ttl, wait_seconds=wait, holder=holder)
+    if command:
+        return await run_while_held(call.client, lock, command, ttl_seconds=ttl)
+    _tell_held(call, lock)
     return 0
 
 
-async def renew(call: Call, name: LockName, token: Token, *, ttl: Lease = 60.0) -> None:
+async def renew(call: Connected, name: LockName, token: Token, *, ttl: Lease = 60.0) -> None:
     """Let a lease last for longer: so many seconds from now on."""
-    async with call.server() as client:
-        lock = await client.renew_lock(name, token, ttl)
-    call.output.told(lock, f"{lock.holder} holds '{name}' with token {lock.token} until {moment(lock.expires_at)}.")
+    _tell_held(call, await call.client.renew_lock(name, token, ttl))
 
 
-async def release(call: Call, name: LockName, token: Token) -> None:
+def _tell_held(call: Call, lock: LockRecord) -> None:
+    until = moment(lock.expires_at)
+    call.output.told(lock, f"{lock.holder} holds '{lock.name}' with token {lock.token} until {until}.")
+
+
+async def release(call: Connected, name: LockName, token: Token) -> None:
     """Give a lock back: the first that waits has it."""
-    async with call.server() as client:
-        lock = await client.release_lock(name, token)
+    lock = await call.client.release_lock(name, token)
     call.output.told(lock, f"Lock '{name}' was released.")
 
 
 async def break_lock(
-    call: Call,
-    name: LockName,
-    *,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; the old holder is told.")] = "",
+    call: Connected, name: LockName, *, reason: Annotated[str, reason_option("the old holder is told")] = ""
 ) -> None:
     """Take a lock from whoever holds it: the first that waits has it."""
-    async with call.server() as client:
-        lock = await client.break_lock(name, reason)
+    lock = await call.client.break_lock(name, reason)
     call.output.told(lock, f"Lock '{name}' was taken from {lock.holder}, whose token {lock.token} is no longer valid.")
 
 
-async def check(call: Call, name: LockName, token: Token) -> None:
+async def check(call: Connected, name: LockName, token: Token) -> None:
     """Tell whether a token is the current one of a lock; ends with 1 if it is not."""
-    async with call.server() as client:
-        found = await client.check_lock(name, token)
+    found = await call.client.check_lock(name, token)
     if not found.is_current and not call.output.as_json:
         raise LockNotHeldError(found.told)
     call.output.told(found, found.told)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, text_argument
-from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.arguments import LimitOption, PriorityOption, once_option, text_argument
+from ai_whisperer.cli.calling import Connected, group
 from ai_whisperer.cli.connecting import AgentName, agent_names
 from ai_whisperer.cli.output import Column
-from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.sessions import IdKind
@@ -20,23 +19,22 @@ from ai_whisperer.domain.tasks import Priority
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
-MailId = Annotated[str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox, or how it begins.")]
-SentOnceId = Annotated[
-    str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is sent once.")
+MailId = Annotated[
+    str, typer.Argument(metavar="MAIL", help="The id of a mail in the inbox, or how it begins."), IdKind.MAIL
 ]
+SentOnceId = Annotated[str | None, once_option("sent")]
 Body = Annotated[str, text_argument("BODY", "The text")]
 
 _SEARCHED = (50, 10_000)
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "mail", help="Show what agents have written to you; write to them.")(list_mail)
-    for function in (send, reply, read, archive):
-        command(below)(function)
+    told = "Show what agents have written to you; write to them."
+    group(app, "mail", list_mail, send, reply, read, archive, help=told)
 
 
 async def list_mail(
-    call: Call,
+    call: Connected,
     *,
     owner: Annotated[
         str,
@@ -48,14 +46,13 @@ async def list_mail(
     limit: LimitOption = 100,
 ) -> None:
     """Show what agents have written to you, the newest first."""
-    async with call.server() as client:
-        mails = await (client.sent_mail if sent else client.mailbox)(owner, limit=limit)
+    mails = await (call.client.sent_mail if sent else call.client.mailbox)(owner, limit=limit)
     empty = "No mail was sent." if sent else "The mailbox is empty."
     call.output.table(mails, SENT if sent else MAILS, empty=empty, limit=limit)
 
 
 async def send(
-    call: Call,
+    call: Connected,
     agent: AgentName,
     subject: Annotated[str, typer.Argument(metavar="SUBJECT")],
     body: Body,
@@ -67,13 +64,12 @@ async def send(
     mail_id: SentOnceId = None,
 ) -> None:
     """Write to an agent."""
-    async with call.server() as client:
-        mail = await client.send_mail(agent, subject, body, priority=priority, thread_id=thread, mail_id=mail_id)
+    mail = await call.client.send_mail(agent, subject, body, priority=priority, thread_id=thread, mail_id=mail_id)
     call.output.told(mail, f"Mail {mail.id} was sent to {mail.recipient}.")
 
 
 async def reply(
-    call: Call,
+    call: Connected,
     mail: MailId,
     body: Body,
     *,
@@ -81,19 +77,15 @@ async def reply(
     reply_id: SentOnceId = None,
 ) -> None:
     """Answer a mail in the inbox."""
-    async with call.server() as client:
-        mail = await whole_id(client, IdKind.MAIL, mail)
-        answer = await client.reply_mail(mail, body, priority=priority, reply_id=reply_id)
+    answer = await call.client.reply_mail(mail, body, priority=priority, reply_id=reply_id)
     call.output.told(answer, f"Mail {answer.id} was sent to {answer.recipient}.")
 
 
-async def read(call: Call, mail: MailId) -> None:
+async def read(call: Connected, mail: MailId) -> None:
     """Show a mail in the inbox, and mark it as read."""
-    async with call.server() as client:
-        mail = await whole_id(client, IdKind.MAIL, mail)
-        known = await _find(client, mail)
-        if known is None or known.state in (MailState.QUEUED, MailState.DELIVERED):
-            known = await client.mark_mail(mail, MailState.READ)
+    known = await _find(call.client, mail)
+    if known is None or known.state in (MailState.QUEUED, MailState.DELIVERED):
+        known = await call.client.mark_mail(mail, MailState.READ)
     call.output.details(
         known,
         [
@@ -119,10 +111,9 @@ async def _find(client: Client, mail_id: str) -> MailRecord | None:
     return None
 
 
-async def archive(call: Call, mail: MailId) -> None:
+async def archive(call: Connected, mail: MailId) -> None:
     """Put a mail of the inbox away."""
-    async with call.server() as client:
-        record = await client.mark_mail(await whole_id(client, IdKind.MAIL, mail), MailState.ARCHIVED)
+    record = await call.client.mark_mail(mail, MailState.ARCHIVED)
     call.output.told(record, f"Mail {record.id} is {record.state}.")
 
 

@@ -24,7 +24,7 @@ _LEADS_ON = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="
 
 
 def register(app: typer.Typer) -> None:
-    command(app)(page)
+    command(app, page)
 
 
 def page(
@@ -39,10 +39,7 @@ def page(
     settings = call.settings.values
     path = f"/s/{quote(settings.session, safe='')}" if call.is_given("session") else "/"
     shown = _page_of(server_address(settings), path)
-    if call.output.as_json:
-        call.output.json({"page": shown})
-    else:
-        call.output.text(shown)
+    call.output.told({"page": shown}, shown)
     if opened and not _open(shown, settings.data):
         call.output.note("No browser could be started here. Open the address by hand.")
 

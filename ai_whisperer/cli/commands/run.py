@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.cli.arguments import TimeoutOption, text_argument
 from ai_whisperer.cli.calling import Call, command
-from ai_whisperer.cli.connecting import names_to_run
-from ai_whisperer.cli.flags import CONNECTION
+from ai_whisperer.cli.connecting import CONNECTION, names_to_run
 from ai_whisperer.cli.output import Column
 from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
-from ai_whisperer.near_names import nearest
 
 if TYPE_CHECKING:
     from ai_whisperer.cli.any_server import AnyServer
@@ -29,7 +28,7 @@ _CANCELLING_SECONDS = 5.0
 
 
 def register(app: typer.Typer) -> None:
-    command(app, settings=(*CONNECTION, "model", "templates"))(run)
+    command(app, run, settings=(*CONNECTION, "model", "templates"))
 
 
 async def run(
@@ -144,10 +143,7 @@ async def _list(call: Call) -> None:
         for each in await _templates(call)
         if each.error is None
     ]
-    if call.output.as_json:
-        call.output.json([entry._asdict() for entry in entries])
-    else:
-        call.output.rows(entries, _COLUMNS)
+    call.output.table(entries, _COLUMNS, of=[entry._asdict() for entry in entries])
 
 
 async def _templates(call: Call) -> Sequence[TemplateEntry]:

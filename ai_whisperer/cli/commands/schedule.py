@@ -7,36 +7,31 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, json_of
-from ai_whisperer.cli.calling import Call, command, group
+from ai_whisperer.cli.arguments import LimitOption, json_of, once_option
+from ai_whisperer.cli.calling import Call, Connected, group
 from ai_whisperer.cli.connecting import AgentOption, agent_names
 from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.printable import readable_json
-from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
 
-ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule, or how it begins.")]
-EventData = Annotated[
-    str | None,
-    typer.Option("--payload", metavar="JSON", help="The data of the event."),
+ScheduleId = Annotated[
+    str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule, or how it begins."), IdKind.SCHEDULE
 ]
+EventData = Annotated[str | None, typer.Option("--payload", metavar="JSON", help="The data of the event.")]
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "schedule", help="Show the schedules; create, pause or delete one.")(list_schedules)
-    for function in (create, pause, resume, delete):
-        command(below)(function)
-    command(group(app, "events", help="Show the events; broadcast one.")(list_events))(send)
+    told = "Show the schedules; create, pause or delete one."
+    group(app, "schedule", list_schedules, create, pause, resume, delete, help=told)
+    group(app, "events", list_events, send, help="Show the events; broadcast one.")
 
 
-async def list_schedules(call: Call, *, agent: AgentOption = None) -> None:
+async def list_schedules(call: Connected, *, agent: AgentOption = None) -> None:
     """Show the schedules, the oldest first."""
-    async with call.server() as client:
-        schedules = await client.list_schedules(agent)
-    call.output.table(schedules, SCHEDULES, empty="There are no schedules.")
+    call.output.table(await call.client.list_schedules(agent), SCHEDULES, empty="There are no schedules.")
 
 
 async def create(
@@ -55,9 +50,7 @@ async def create(
     payload: EventData = None,
     missed: Annotated[MissedRuns, typer.Option("--missed", help="What happens to missed times.")] = (MissedRuns.ONCE),
     wake: Annotated[bool, typer.Option("--wake", help="Let the prompt wake the agent if it sleeps.")] = False,
-    schedule_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is created once.")
-    ] = None,
+    schedule_id: Annotated[str | None, once_option("created")] = None,
 ) -> None:
     """Give an agent a prompt, or broadcast an event, on a schedule."""
     data = json_of(payload, option="--payload")
@@ -74,34 +67,33 @@ async def create(
             wake=wake,
             schedule_id=schedule_id,
         )
-    call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
+    _tell_next(call, record)
 
 
-async def pause(call: Call, schedule: ScheduleId) -> None:
+async def pause(call: Connected, schedule: ScheduleId) -> None:
     """Pause a schedule: it does not fire until it is resumed."""
-    async with call.server() as client:
-        record = await client.pause_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
+    record = await call.client.pause_schedule(schedule)
     call.output.told(record, f"Schedule {record.id} is paused.")
 
 
-async def resume(call: Call, schedule: ScheduleId) -> None:
+async def resume(call: Connected, schedule: ScheduleId) -> None:
     """Resume a paused schedule from now on."""
-    async with call.server() as client:
-        record = await client.resume_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
+    _tell_next(call, await call.client.resume_schedule(schedule))
+
+
+def _tell_next(call: Call, record: ScheduleRecord) -> None:
     call.output.told(record, f"Schedule {record.id} fires next at {moment(record.next_at) or 'no time'}.")
 
 
-async def delete(call: Call, schedule: ScheduleId) -> None:
+async def delete(call: Connected, schedule: ScheduleId) -> None:
     """Delete a schedule. Tasks that it has fired already stay."""
-    async with call.server() as client:
-        record = await client.delete_schedule(await whole_id(client, IdKind.SCHEDULE, schedule))
+    record = await call.client.delete_schedule(schedule)
     call.output.told(record, f"Deleted schedule {record.id}.")
 
 
-async def list_events(call: Call, *, limit: LimitOption = 100) -> None:
+async def list_events(call: Connected, *, limit: LimitOption = 100) -> None:
     """Show the events that were broadcast, the newest first."""
-    async with call.server() as client:
-        events = await client.list_events(limit=limit)
+    events = await call.client.list_events(limit=limit)
     call.output.table(events, EVENTS, empty="No event was broadcast yet.", limit=limit)
 
 
@@ -110,9 +102,7 @@ async def send(
     event: Annotated[str, typer.Argument(metavar="NAME", help="What has happened, such as data_ready.")],
     *,
     payload: EventData = None,
-    event_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is broadcast once.")
-    ] = None,
+    event_id: Annotated[str | None, once_option("broadcast")] = None,
 ) -> None:
     """Broadcast an event: it wakes agents that sleep until it, and becomes a task for those that subscribe."""
     data = json_of(payload, option="--payload")

@@ -18,14 +18,13 @@ from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
     from ai_whisperer.domain.tasks import StepRecord
-    from ai_whisperer.server.address import Address
 
 
 _OTHER_FILES = 200
 
 
 def register(app: typer.Typer) -> None:
-    command(app, settings=SERVING)(serve)
+    command(app, serve, settings=SERVING)
 
 
 async def serve(
@@ -72,7 +71,9 @@ async def serve(
             call.output.note(f"{chosen.told('--model')}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
             if own_user.is_root():
                 server.warn(own_user.WARNING)
-            _tell(call.output, server.address)
+            address = server.address
+            ready = {"ready": address.page, "url": address.url, "token": address.token, "pid": address.pid}
+            call.output.told(ready, f"ready {address.page}")
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())
@@ -111,10 +112,3 @@ def _make_room_for(connections: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
-def _tell(output: Output, address: Address) -> None:
-    if output.as_json:
-        output.json({"ready": address.page, "url": address.url, "token": address.token, "pid": address.pid})
-    else:
-        output.text(f"ready {address.page}")

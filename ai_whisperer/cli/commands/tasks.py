@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, PriorityOption, TimeoutOption, text_argument
-from ai_whisperer.cli.calling import Call, command, group
-from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, AgentOption
+from ai_whisperer.cli.arguments import (
+    LimitOption,
+    PriorityOption,
+    TimeoutOption,
+    once_option,
+    reason_option,
+    text_argument,
+)
+from ai_whisperer.cli.calling import Call, Connected, Following, group
+from ai_whisperer.cli.connecting import AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column
@@ -20,25 +27,23 @@ from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
 
-TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins.")]
+TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins."), IdKind.TASK]
 
 
 def register(app: typer.Typer) -> None:
-    below = group(app, "tasks", help="Show the tasks; send, cancel or retry one.")(list_tasks)
-    for function in (send, show, wait, tree, cancel, retry, dead, dismiss):
-        command(below)(function)
+    told = "Show the tasks; send, cancel or retry one."
+    group(app, "tasks", list_tasks, send, show, wait, tree, cancel, retry, dead, dismiss, help=told)
 
 
-async def list_tasks(call: Call, *, agent: AgentOption = None, limit: LimitOption = 100) -> None:
+async def list_tasks(call: Connected, *, agent: AgentOption = None, limit: LimitOption = 100) -> None:
     """Show the tasks, the newest first."""
-    async with call.server() as client:
-        tasks = await client.list_tasks(agent, limit=limit)
+    tasks = await call.client.list_tasks(agent, limit=limit)
     empty = 'There are no tasks. Send one: whisperer tasks send AGENT "what to do"'
     call.output.table(tasks, TASKS, empty=empty, limit=limit)
 
 
 async def send(
-    call: Call,
+    call: Following,
     agent: AgentName,
     prompt: Annotated[str, text_argument("PROMPT", "What to do")],
     *,
@@ -47,9 +52,7 @@ async def send(
     thread: Annotated[
         str | None, typer.Option("--thread", metavar="NAME", help="Tasks of one thread share their history.")
     ] = None,
-    task_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Repeated with the same id, it is sent once.")
-    ] = None,
+    task_id: Annotated[str | None, once_option("sent")] = None,
     seconds: TimeoutOption = None,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", help="For the task and everything that it causes.")
@@ -60,41 +63,38 @@ async def send(
 ) -> None:
     """Give an agent a task."""
     unlimited = max_tokens is None and max_cost is None
-    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        task = await client.send_task(
-            agent,
-            prompt,
-            priority=priority,
-            thread_id=thread,
-            task_id=task_id,
-            timeout_seconds=seconds,
-            budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
-        )
-        waits = hindrance(await client.get_agent_status(task.agent_id))
-        if waits is not None:
-            call.output.note(waits)
-        if until_done:
-            _show_answer(call, await client.wait_task(task.id))
-            return
+    task = await call.client.send_task(
+        agent,
+        prompt,
+        priority=priority,
+        thread_id=thread,
+        task_id=task_id,
+        timeout_seconds=seconds,
+        budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
+    )
+    waits = hindrance(await call.client.get_agent_status(task.agent_id))
+    if waits is not None:
+        call.output.note(waits)
+    if until_done:
+        _show_answer(call, await call.client.wait_task(task.id))
+        return
     call.output.told(task, f"Sent task {task.id} to {task.agent_id}.")
 
 
-async def wait(call: Call, task: TaskId) -> None:
+async def wait(call: Following, task: TaskId) -> None:
     """Wait until a task has ended, and show its answer."""
-    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        _show_answer(call, await client.wait_task(await whole_id(client, IdKind.TASK, task)))
+    _show_answer(call, await call.client.wait_task(task))
 
 
 async def show(
-    call: Call,
+    call: Connected,
     task: TaskId,
     *,
     full: Annotated[bool, typer.Option("--full", help="Show each step in full.")] = False,
 ) -> None:
     """Show a task with its steps and its answer."""
-    async with call.server() as client:
-        record = await client.get_task(await whole_id(client, IdKind.TASK, task))
-        steps = await client.list_steps(record.id)
+    record = await call.client.get_task(task)
+    steps = await call.client.list_steps(record.id)
     if call.output.as_json:
         call.output.json({"task": record, "steps": steps})
         return
@@ -129,32 +129,28 @@ async def show(
         call.output.text(f"\n{record.result.final}")
 
 
-async def tree(call: Call, task: TaskId) -> None:
+async def tree(call: Connected, task: TaskId) -> None:
     """Show everything that belongs together with a task: what caused it and what it caused."""
-    async with call.server() as client:
-        task = await whole_id(client, IdKind.TASK, task)
-        call.output.table(await client.get_task_tree(task), TREE, empty="")
+    call.output.table(await call.client.get_task_tree(task), TREE, empty="")
 
 
 async def cancel(
-    call: Call,
+    call: Connected,
     task: TaskId,
     *,
     with_all: Annotated[bool, typer.Option("--tree", help="Cancel everything that it caused, too.")] = False,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")] = "cancelled by the user",
+    reason: Annotated[str, reason_option("it is kept")] = "cancelled by the user",
 ) -> None:
     """End a task."""
-    async with call.server() as client:
-        task = await whole_id(client, IdKind.TASK, task)
-        if with_all:
-            tree = [each.id for each in await client.get_task_tree(task) if each.state is TaskState.RUNNING]
-            work = client.cancel_tree(task, reason=reason)
-            cancelled = await with_a_word(work, lambda: tools_of(client, tree), call.output)
-            call.output.told(cancelled, f"Cancelled: {', '.join(each.id for each in cancelled)}.")
-        else:
-            ending = client.cancel_task(task, reason=reason)
-            record = await with_a_word(ending, lambda: tools_of(client, [task]), call.output)
-            call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state}.")
+    if with_all:
+        tree = [each.id for each in await call.client.get_task_tree(task) if each.state is TaskState.RUNNING]
+        work = call.client.cancel_tree(task, reason=reason)
+        cancelled = await with_a_word(work, lambda: tools_of(call.client, tree), call.output)
+        call.output.told(cancelled, f"Cancelled: {', '.join(each.id for each in cancelled)}.")
+    else:
+        ending = call.client.cancel_task(task, reason=reason)
+        record = await with_a_word(ending, lambda: tools_of(call.client, [task]), call.output)
+        call.output.told(record, f"Task {record.id} of {record.agent_id} is {record.state}.")
 
 
 async def retry(
@@ -194,10 +190,9 @@ def retried_in_words(outcome: RetriedTasks) -> str:
     return f"{retried} retried{left}."
 
 
-async def dead(call: Call) -> None:
+async def dead(call: Connected) -> None:
     """Show the tasks and mails that could not be done and wait for a person."""
-    async with call.server() as client:
-        letters = await client.dead_letters()
+    letters = await call.client.dead_letters()
     if call.output.as_json:
         call.output.json(letters)
         return
@@ -206,10 +201,9 @@ async def dead(call: Call) -> None:
         call.output.text(f"mail {mail.id} from {mail.sender} to {mail.recipient}: {mail.subject}")
 
 
-async def dismiss(call: Call, task: TaskId) -> None:
+async def dismiss(call: Connected, task: TaskId) -> None:
     """Take a failed or dead task off the dead letters. It is kept, and can still be retried."""
-    async with call.server() as client:
-        record = await client.dismiss_task(await whole_id(client, IdKind.TASK, task))
+    record = await call.client.dismiss_task(task)
     call.output.told(record, f"Task {record.id} of {record.agent_id} was dismissed.")
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ai_whisperer.cli.calling import Call, command
-from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName
+from ai_whisperer.cli.calling import Following, command
+from ai_whisperer.cli.connecting import AgentName
 from ai_whisperer.cli.fleet import FLEET
 from ai_whisperer.cli.output import Output, console, rich_table
 from ai_whisperer.cli.printable import readable_json
@@ -29,12 +29,11 @@ _LOG_PAGE = 1000
 
 
 def register(app: typer.Typer) -> None:
-    command(app)(watch)
-    command(app)(logs)
+    command(app, watch, logs)
 
 
 async def watch(
-    call: Call,
+    call: Following,
     *,
     once: Annotated[bool, typer.Option("--once", help="Show one table and exit.")] = False,
     after: Annotated[
@@ -46,15 +45,14 @@ async def watch(
 
     Without a terminal the events are told line by line, with --json each is a line of JSON.
     """
-    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        if once:
-            call.output.table(await client.list_agents(), FLEET, empty="There are no agents yet.")
-            return
-        async with client.events(after=after, deltas=not call.output.as_json) as notes:
-            if call.output.is_terminal and not call.output.as_json:
-                await _show_live(client, notes)
-            else:
-                await while_somebody_reads(_tell(call.output, notes))
+    if once:
+        call.output.table(await call.client.list_agents(), FLEET, empty="There are no agents yet.")
+        return
+    async with call.client.events(after=after, deltas=not call.output.as_json) as notes:
+        if call.output.is_terminal and not call.output.as_json:
+            await _show_live(call.client, notes)
+        else:
+            await while_somebody_reads(_tell(call.output, notes))
 
 
 async def _tell(output: Output, notes: AsyncIterator[Notification]) -> None:
@@ -94,7 +92,7 @@ async def _show_live(client: Client, notes: AsyncIterator[Notification]) -> None
 
 
 async def logs(
-    call: Call,
+    call: Following,
     agent: AgentName,
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new entries; Ctrl-C ends it.")] = False,
@@ -104,12 +102,11 @@ async def logs(
     ] = None,
 ) -> None:
     """Show the debug log of an agent; with --json an entry a line."""
-    async with call.server(patience_seconds=FOLLOWING_SECONDS) as client:
-        page = await client.read_log(agent, limit=lines, level=level)
-        for entry in page.entries:
-            _show_entry(call.output, entry)
-        if follow:
-            await while_somebody_reads(_follow(call.output, client, agent, page.next, level=level))
+    page = await call.client.read_log(agent, limit=lines, level=level)
+    for entry in page.entries:
+        _show_entry(call.output, entry)
+    if follow:
+        await while_somebody_reads(_follow(call.output, call.client, agent, page.next, level=level))
 
 
 async def _follow(output: Output, client: Client, agent: str, position: int, *, level: str | None) -> None:

@@ -1,9 +1,15 @@
-"""The demo's server process, and the plug that can be pulled."""
+"""The demo's server, in a process of its own: its plug can be pulled at any moment, and it can be started again.
+
+As a program it is called with the data folder, the port and the model. When it takes requests it prints its address as
+a line of JSON; if it cannot continue, it prints why as another. It leaves cleanly on SIGTERM, and when its standard
+input ends: so it does not outlive the demo, however that ends.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 from contextlib import suppress
@@ -11,19 +17,30 @@ from pathlib import Path
 
 import msgspec
 
-from ai_whisperer.cli.demo.served import Complaint
 from ai_whisperer.errors import WhispererError
+from ai_whisperer.examples.tools import TOOLS
 from ai_whisperer.protocol.errors import SERVER_ERROR, from_rpc
+from ai_whisperer.secrets import redacted
 from ai_whisperer.server.address import Address
+from ai_whisperer.server.serving import running
+from ai_whisperer.settings import Settings
 
 _LEAVING_SECONDS = 15.0
+_STDIN = 0
+
+
+class Complaint(msgspec.Struct, frozen=True, kw_only=True):
+    """Why it cannot continue, as a `WhispererError` says it."""
+
+    code: str
+    message: str
 
 
 class ServerProcess:
     """The server of the demo. Started again, it is found at the same address, with what was on disk."""
 
     def __init__(self, data: Path, *, port: int, model: str) -> None:
-        self._data = data
+        self.data = data
         self._port = port
         self.model = model
         self._process: asyncio.subprocess.Process | None = None
@@ -36,13 +53,14 @@ class ServerProcess:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "ai_whisperer.cli.demo.served",
-            str(self._data),
+            "ai_whisperer.examples.server_process",
+            str(self.data),
             str(self._port),
             self.model,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=self._complaints,
+            process_group=0,  # Ctrl-C is for the demo, which ends this process in order
         )
         output = self._process.stdout
         line = await output.readline() if output is not None else b""
@@ -102,3 +120,38 @@ class ServerProcess:
         self._complaints.seek(0)
         last = self._complaints.read().decode(errors="replace").strip().rpartition("\n")[2]
         return WhispererError(f"The server of the demo has ended by itself{f': {last}' if last else ''}.")
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until it is time to leave; raises what has stopped the store, if something has."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if not os.read(_STDIN, 1024):  # nobody holds the other end any more
+            signal.raise_signal(signal.SIGTERM)
+
+    async with running(settings, tools=TOOLS) as server:
+        _tell(server.address)
+        loop.add_reader(_STDIN, read)
+        try:
+            await server.serve_forever()
+        finally:
+            loop.remove_reader(_STDIN)
+
+
+def _tell(record: Address | Complaint) -> None:
+    sys.stdout.write(f"{msgspec.json.encode(record).decode()}\n")
+    sys.stdout.flush()
+
+
+def main(data: str, port: str, model: str) -> None:
+    settings = Settings(data=Path(data), port=int(port), model=model, shutdown_grace_seconds=2.0)
+    try:
+        asyncio.run(serve(settings))
+    except WhispererError as error:
+        _tell(Complaint(code=error.code, message=redacted(error.message)))
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

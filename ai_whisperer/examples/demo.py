@@ -1,16 +1,16 @@
-"""Shows the demo: starts a server, lets all workflows run at once, pulls the plug, starts it again, and sums up."""
+"""The demo: all workflows of the guide at once on one server, whose plug is pulled in the middle, and all resumes."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from typing import Protocol
 
-from ai_whisperer.cli.demo.account import Account, Evidence, evidence_in, take_account
-from ai_whisperer.cli.demo.audience import Audience
-from ai_whisperer.cli.demo.plug import ServerProcess
 from ai_whisperer.client import Client
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.steps import StepFinished
 from ai_whisperer.errors import ConnectionLostError, WhispererError
+from ai_whisperer.examples.account import Account, Evidence, evidence_in, take_account
+from ai_whisperer.examples.server_process import ServerProcess
 from ai_whisperer.examples.workflows import WORKFLOWS, Order, Workflow
 
 SESSION = "default"
@@ -21,20 +21,32 @@ _AFTER_THE_LIMIT_SECONDS = 30.0
 """What the tasks of the agents may take, and how long their end may take then."""
 
 
-async def show(server: ServerProcess, data: Path, *, audience: Audience) -> Account:
+class Audience(Protocol):
+    """Whoever watches."""
+
+    def say(self, sentence: str) -> None:
+        """What the demo does."""
+
+    def tell(self, note: Notification) -> None:
+        """What the agents do."""
+
+    async def look(self, client: Client) -> None:
+        """Look at the agents as they are now."""
+
+
+async def show(server: ServerProcess, audience: Audience) -> Account:
     """Run the workflows on the server, which is killed and started again in the middle of it."""
     async with Client(server.address.page, session_id=SESSION) as client:
-        results, before = await _Performance(client, server, data, audience).play()
+        results, before = await _Performance(client, server, audience).play()
         return await take_account(client, model=server.model, results=results, before=before)
 
 
 class _Performance:
     """One run of all workflows in one session."""
 
-    def __init__(self, client: Client, server: ServerProcess, data: Path, audience: Audience) -> None:
+    def __init__(self, client: Client, server: ServerProcess, audience: Audience) -> None:
         self._client = client
         self._server = server
-        self._data = data
         self._audience = audience
         self._in_the_middle = asyncio.Event()
 
@@ -105,7 +117,7 @@ class _Performance:
         await self._in_the_middle.wait()
         await self._server.pull_the_plug()
         self._audience.say("*** kill -9: the server was killed in the middle of its work. It is restarted. ***")
-        evidence = await evidence_in(self._data, SESSION)
+        evidence = await evidence_in(self._server.data, SESSION)
         await self._server.start()
         self._audience.say("*** The server is back, and everything resumes. ***")
         return evidence

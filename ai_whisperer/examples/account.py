@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from ai_whisperer.cli.endings import WELL, troubles_of
 from ai_whisperer.client import Client
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.tasks import StepKind, StepRecord
+from ai_whisperer.examples.workflows import WELL, troubles_of
 from ai_whisperer.store.sqlite import SqliteStore
 
 _ALL = 10_000
