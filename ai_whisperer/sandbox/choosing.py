@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ai_whisperer.errors import InvalidInputError, NoSandboxError
 from ai_whisperer.sandbox.base import Job, Outcome, Sandbox, ignored
 from ai_whisperer.sandbox.launcher import KeptSandbox, Launcher
 from ai_whisperer.sandbox.levels import ALL, STRONG, TALKING
-from ai_whisperer.sandbox.probing import Probe, probe
+
+if TYPE_CHECKING:
+    from ai_whisperer.sandbox.probing import Probe
 
 AUTO = "auto"
 NONE = "none"
@@ -95,6 +98,8 @@ class ChosenSandbox:
         raise NoSandboxError(f"There is no sandbox that holds here, so nothing was run. {why} {_ADVICE}")
 
     async def _probe(self, level: str) -> Probe:
+        from ai_whisperer.sandbox.probing import Probe, probe  # all the ways out, which a server may never need to try
+
         if sys.platform != "linux":
             return Probe(level=level, runs=False, reason="Sandboxes need Linux.")
         return await probe(KeptSandbox(level, self._launcher))

@@ -38,61 +38,80 @@ class Operation:
 
 
 class RowOperation(Operation, Generic[_Kept]):
-    """An operation on a table of such records. `columns` says which values it takes."""
+    """An operation on a table of such records. `names` are those of the columns that change, if not all do."""
 
-    __slots__ = ("columns", "table", "verb")
+    __slots__ = ("_names", "table", "verb")
 
-    def __init__(self, verb: Verb, table: Table[_Kept], columns: tuple[Column, ...]) -> None:
+    def __init__(self, verb: Verb, table: Table[_Kept], names: str = "") -> None:
         self.verb = verb
         self.table = table
-        self.columns = columns
+        self._names = tuple(names.split())
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Which values it takes."""
+        table, names = self.table, self._names
+        if self.verb in (Verb.INSERT, Verb.PUT):
+            return table.columns
+        by_name = {column.name: column for column in (*table.columns, *table.later)}
+        if self.verb is Verb.DELETE_SOME:
+            return by_name["session_id"], Column("limit", Kind.INTEGER, int)
+        return tuple(by_name[name] for name in (*names, *table.key))
 
     def adder(self) -> Callable[[Any, _Kept], None]:
-        """A method for units: adds this operation on a record to the changes.
-
-        It is one function with the values in it, since a task alone calls a dozen of these.
-        """
-        return self.table.compiled(
-            "lambda unit, it: unit.changes.append((operation, {values}))", self.columns, operation=self
-        )
+        """A method for units: adds this operation on a record to the changes."""
+        return _Adder(self, "lambda unit, it: unit.changes.append((operation, {values}))")
 
     def adder_beside(self) -> Callable[[Any, str, _Kept], None]:
         """The same for a record that does not know its session."""
-        return self.table.compiled(
-            "lambda unit, session_id, it: unit.changes.append((operation, {values}))", self.columns, operation=self
-        )
+        return _Adder(self, "lambda unit, session_id, it: unit.changes.append((operation, {values}))")
+
+
+class _Adder:
+    """Stands for a method until it is called first: then it is compiled, and takes its own place.
+
+    It is one function with the values in it, since a task alone calls a dozen of these.
+    """
+
+    def __init__(self, operation: RowOperation[Any], source: str) -> None:
+        self._operation = operation
+        self._source = source
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, unit: Any, kind: type) -> Callable[..., None]:
+        operation = self._operation
+        setattr(kind, self._name, operation.table.compiled(self._source, operation.columns, operation=operation))
+        method: Callable[..., None] = getattr(kind if unit is None else unit, self._name)
+        return method
+
+    def __call__(self, *_: Any) -> None:
+        """It looks like what it stands for."""
+        raise TypeError("An adder is called as a method of a unit.")
 
 
 def _insert(table: Table[_Kept]) -> RowOperation[_Kept]:
-    return RowOperation(Verb.INSERT, table, table.columns)
+    return RowOperation(Verb.INSERT, table)
 
 
 def _put(table: Table[_Kept]) -> RowOperation[_Kept]:
-    return RowOperation(Verb.PUT, table, table.columns)
+    return RowOperation(Verb.PUT, table)
 
 
 def _update(table: Table[_Kept], names: str, verb: Verb = Verb.UPDATE) -> RowOperation[_Kept]:
-    return RowOperation(verb, table, _columns(table, *names.split(), *table.key))
+    return RowOperation(verb, table, names)
 
 
 def _delete(table: Table[_Kept]) -> RowOperation[_Kept]:
-    return RowOperation(Verb.DELETE, table, _columns(table, *table.key))
-
-
-def _delete_some(table: Table[_Kept]) -> RowOperation[_Kept]:
-    return RowOperation(Verb.DELETE_SOME, table, (*_columns(table, "session_id"), Column("limit", Kind.INTEGER, int)))
-
-
-def _columns(table: Table[Any], *names: str) -> tuple[Column, ...]:
-    by_name = {column.name: column for column in (*table.columns, *table.later)}
-    return tuple(by_name[name] for name in names)
+    return RowOperation(Verb.DELETE, table)
 
 
 PUT_SESSION = _put(tables.SESSION)
 DELETE_SESSION = _delete(tables.SESSION)
 PUT_DELETION = _put(tables.DELETION)
 DELETE_DELETION = _delete(tables.DELETION)
-DELETE_SOME = {table: _delete_some(table) for table in tables.OF_A_SESSION}
+DELETE_SOME = {table: RowOperation(Verb.DELETE_SOME, table) for table in tables.OF_A_SESSION}
 
 INSERT_AGENT = _insert(tables.AGENT)
 UPDATE_AGENT = _update(tables.AGENT, "state started sleep reason started_at paused_limit")
@@ -127,6 +146,3 @@ INSERT_MESSAGE = _insert(tables.MESSAGE)
 PUT_LIMITS = _put(tables.LIMITS)
 
 INSERT_NOTIFICATION = _insert(tables.NOTIFICATION)
-
-ROW_OPERATIONS = tuple(each for each in (*globals().values(), *DELETE_SOME.values()) if isinstance(each, RowOperation))
-"""All that a store has to know."""

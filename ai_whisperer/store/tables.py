@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
 from functools import cached_property
 from types import CodeType, NoneType, UnionType
-from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -49,7 +49,7 @@ class Kind(Enum):
 _PLAIN = {str: Kind.TEXT, int: Kind.INTEGER, float: Kind.REAL, bool: Kind.BOOLEAN}
 
 
-class Column(NamedTuple):
+class Column(msgspec.Struct, frozen=True):
     """A column, and the type of what it holds, without None."""
 
     name: str
@@ -86,8 +86,7 @@ class Table(Generic[_Kept]):
         self._whole = whole
         self._drawn = drawn or {}
         self._beside = tuple(beside.split())
-        self.columns = self._columns(tuple(first.split()))
-        """Those that a new row gives a value, in the order in which the table has them; those in `later` follow."""
+        self._first = tuple(first.split())
 
     def compiled(self, source: str, columns: Sequence[Column], **names: Any) -> Callable[..., Any]:
         """The function of this source, in which `{values}` stands for the values of these columns of the record `it`.
@@ -122,13 +121,15 @@ class Table(Generic[_Kept]):
         names = {column.name: _converter(column) for column, _ in own}
         return _compiled(f"lambda row: record({fields})"), {**names, "record": self._record}
 
-    def _columns(self, first: tuple[str, ...]) -> tuple[Column, ...]:
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Those that a new row gives a value, in the order in which the table has them; those in `later` follow."""
         found = [Column(name, Kind.TEXT, str) for name in self._beside]
         if self._whole:
             return (*found, Column(self._whole, Kind.JSON, self._record))
         types = {field.name: field.type for field in msgspec.structs.fields(self._record)}
         shown_by = {path.partition(".")[0]: name for name, path in self._drawn.items()}
-        for name in (*first, *(name for name in types if name not in first)):
+        for name in (*self._first, *(name for name in types if name not in self._first)):
             if name in shown_by:
                 found.append(Column(shown_by[name], Kind.TEXT, str, is_nullable=True))
             found.append(_column(name, types[name]))

@@ -6,10 +6,12 @@ result, so it happens exactly once, and it happens in the name of the agent that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol, cast
 
 import msgspec
+from msgspec import Struct
 
 from ai_whisperer.domain.conversation import ToolResult, ToolSpec
 from ai_whisperer.domain.events import EventRecord
@@ -80,7 +82,7 @@ class Desk(Protocol):
     def report_progress(self, percent: float | None, note: str) -> None: ...
 
 
-class Wanted(NamedTuple):
+class Wanted(Struct, frozen=True):
     """What a tool needs at its desk that may not be in memory: a mail, or so many of the latest of the mailbox."""
 
     mail_id: str = ""
@@ -108,15 +110,20 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class CoordinationTool:
     """A tool that runs on the desk."""
 
-    __slots__ = ("_looks_up", "_parse", "name", "spec")
-
     def __init__(self, name: str, arguments: type[Arguments]) -> None:
-        parameters = object_schema(arguments)
-        description = " ".join(parameters.pop("description").split())
         self.name = name
-        self.spec = ToolSpec(name=name, description=description, parameters=parameters)
-        self._parse = ArgumentsParser(arguments).parse
+        self._arguments = arguments
         self._looks_up = arguments.wants is not Arguments.wants
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        parameters = object_schema(self._arguments)
+        description = " ".join(parameters.pop("description").split())
+        return ToolSpec(name=self.name, description=description, parameters=parameters)
+
+    @cached_property
+    def _parse(self) -> Callable[[str], Arguments]:
+        return cast(Callable[[str], Arguments], ArgumentsParser(self._arguments).parse)
 
     def wanted(self, arguments: str) -> Wanted:
         """What has to be looked up before it runs; nothing for arguments that do not fit."""

@@ -12,6 +12,7 @@ from weakref import WeakSet
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.runtime.agents.parts import Parts
 
 _PLAIN = (str, bytes, int, float, bool, type(None), Enum, msgspec.Struct)
 _APART = ("clock_watch", "stalls")
@@ -40,7 +41,7 @@ def _walk(root: object) -> Iterator[str]:
 
 
 def _told(value: object, numbers: dict[int, int], left: deque[object]) -> str:
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _PLAIN) and not isinstance(value, Parts):
         return repr(value)
     if isinstance(value, random.Random):
         return f"Random {hash(value.getstate())}"
@@ -64,5 +65,6 @@ def _parts(owner: Any) -> Iterator[tuple[str, object]]:
         yield from ((f"{index:06d}", each) for index, each in enumerate(owner))
     else:
         names = {name for each in type(owner).__mro__ for name in getattr(each, "__slots__", ())}
+        names |= set(getattr(owner, "__struct_fields__", ()))
         names |= set(getattr(owner, "__dict__", {}))
         yield from ((name, getattr(owner, name)) for name in names if name not in _APART and hasattr(owner, name))

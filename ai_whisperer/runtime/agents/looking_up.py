@@ -6,7 +6,8 @@ Nothing is journaled for that. A loop that ends meanwhile looks it up again when
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from ai_whisperer.core.journal import CallTools, Complete, Next
 from ai_whisperer.domain.mail import MailRecord
@@ -15,13 +16,13 @@ from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.desk import CoordinationTool, Wanted
 
 
-class LookUp(NamedTuple):
+class LookUp(Struct, frozen=True):
     """Look up what this needs, then decide what comes next."""
 
     action: Next
 
 
-class Found(NamedTuple):
+class Found(Struct, frozen=True):
     """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first."""
 
     mails: Mapping[str, MailRecord | None]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work
@@ -83,8 +84,7 @@ class Team(Roster, Protocol):
     def loop_ended(self, task_id: str) -> None: ...
 
 
-@dataclass(kw_only=True, slots=True, frozen=True)
-class Parts:
+class Parts(Struct, kw_only=True, frozen=True, eq=False):
     """The parts of one session, as `life.assembly` has put them together."""
 
     kernel: Kernel

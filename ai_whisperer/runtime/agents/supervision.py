@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from ai_whisperer.core.supervising import FAULTS, Fault, ended_in_outage, rest_seconds, restart_delay, too_many
 from ai_whisperer.core.text import fitted
@@ -25,7 +24,7 @@ _SECONDS_UNTIL_TRIED_AGAIN = 60.0
 """So long an agent that could not be started, since too many are, waits for another chance."""
 
 
-class _Verdict(NamedTuple):
+class _Verdict(Struct, frozen=True):
     """Why an agent is stopped, in short too, and when it starts again, if it does so by itself."""
 
     reason: str

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from ai_whisperer.store.base import Store
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import Tool
 
 
-class Served(NamedTuple):
+class Served(Struct, frozen=True):
     """What a page is served of: an open session and what is in it. `data` is its folder, if it has one."""
 
     manager: Any

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ai_whisperer.core.tasks import summary_of
@@ -18,7 +18,7 @@ from ai_whisperer.runtime.messaging.continuations import Earlier, earlier_of
 from ai_whisperer.runtime.session.decision import Decision
 
 
-class EndedTask(NamedTuple):
+class EndedTask(Struct, frozen=True):
     """A task that has ended, with its journal, its mail, what came before it, and what its tree has used."""
 
     task: TaskRecord

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.creation import AgentCreation
 from ai_whisperer.runtime.agents.loop import AILoop
@@ -12,8 +10,7 @@ from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.roster import LiveRoster
 
 
-@dataclass(kw_only=True, slots=True, frozen=True)
-class OpenSession(Parts):
+class OpenSession(Parts, kw_only=True, frozen=True, eq=False):
     """The parts of a session with its agents as they are."""
 
     roster: LiveRoster[LiveAgent, AILoop]

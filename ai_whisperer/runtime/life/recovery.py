@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ai_whisperer.core.blame import SUSPECT, Verdict, judge, trial_key
@@ -30,7 +29,7 @@ _log = logging.getLogger(__name__)
 _NAMED_AGENTS = 5
 
 
-class Past(NamedTuple):
+class Past(Struct, frozen=True):
     """What is read besides the snapshot: of open tasks the steps, what came before and the trees; and the failures."""
 
     steps: Mapping[str, list[StepRecord]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from ai_whisperer.core.tasks import whole_answer
 from ai_whisperer.domain.mail import MailRecord
@@ -12,7 +12,7 @@ from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.reads import Reads
 
 
-class Earlier(NamedTuple):
+class Earlier(Struct, frozen=True):
     """What a task that continues others needs of them for its end: these parts, and the mail that they answer."""
 
     parts: tuple[TaskRecord, ...] = ()

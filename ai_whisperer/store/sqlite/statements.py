@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ai_whisperer.store.operations import ROW_OPERATIONS, Operation, RowOperation, Verb
+from ai_whisperer.store.operations import Operation, RowOperation, Verb
 
 FREE_PAGE: Final = Operation()
 """Gives the last page of the file back. It is under way until its cursor runs another statement: see `NOTHING`."""
@@ -35,8 +35,14 @@ def _statement_of(operation: RowOperation[Any]) -> str:
             return f"DELETE FROM {name} WHERE ({row}) IN (SELECT {row} FROM {name} WHERE session_id=? LIMIT ?)"  # noqa: S608
 
 
-STATEMENTS: Final[dict[Operation, str]] = {
-    FREE_PAGE: "PRAGMA incremental_vacuum(1)",
-    NOTHING: "SELECT 1 WHERE 0",
-    **{operation: _statement_of(operation) for operation in ROW_OPERATIONS},
-}
+class _Statements(dict[Operation, str]):
+    """By operation; a statement is made when it is needed first."""
+
+    def __missing__(self, operation: Operation) -> str:
+        if not isinstance(operation, RowOperation):
+            raise KeyError(operation)
+        self[operation] = statement = _statement_of(operation)
+        return statement
+
+
+STATEMENTS: Final = _Statements({FREE_PAGE: "PRAGMA incremental_vacuum(1)", NOTHING: "SELECT 1 WHERE 0"})
