@@ -14,7 +14,7 @@ from ai_whisperer.client import base as of_client
 from ai_whisperer.client.calls import complete
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Effect, Method
-from ai_whisperer.runtime.api import reading as of_manager
+from ai_whisperer.runtime.api import base as of_manager
 from ai_whisperer.server import answers
 from ai_whisperer.server.calls import ANSWERS, Read, passed_on
 from ai_whisperer.session_api import SessionApi, arguments_of, call_named, told

@@ -9,9 +9,9 @@ from typing import Any
 from ai_whisperer.core.limits import AGENT_LIMITS, SESSION_LIMITS, Stated, limits_from, source_of
 from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, LimitState, SessionLimits
 from ai_whisperer.runtime.agents.agent import LiveAgent
-from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
+from ai_whisperer.runtime.api.base import AgentRef
+from ai_whisperer.runtime.api.reading import SessionReader
 from ai_whisperer.runtime.life.open_session import OpenSession
-from ai_whisperer.runtime.session.cause import by_caller
 
 
 class SessionLimiting(SessionReader):
@@ -36,19 +36,18 @@ class SessionLimiting(SessionReader):
         return self._session.reached.totals()
 
     async def set_limits(self, limits: Stated, *, agent_id: AgentRef | None = None) -> LimitsReport:
-        decision = self._session.kernel.decide(by_caller())
+        changes = self._session.limit_changes
         if agent_id is None:
-            self._session.limit_changes.change_session(decision, limits)
+            await self._committed(lambda decision: changes.change_session(decision, limits))
         else:
-            self._session.limit_changes.change_agent(decision, self._find_agent(agent_id), limits)
-        await decision.commit()
+            agent = self._find_agent(agent_id)
+            await self._committed(lambda decision: changes.change_agent(decision, agent, limits))
         return self.get_limits(agent_id)
 
     async def take_server_limits(self, limits: Stated) -> None:
         """Take over what the server states for all its sessions. The server keeps it; here it is not kept."""
-        decision = self._session.kernel.decide(by_caller())
-        self._session.limit_changes.take_server(decision, limits_from(limits, SessionLimits))
-        await decision.commit()
+        stated = limits_from(limits, SessionLimits)
+        await self._committed(lambda decision: self._session.limit_changes.take_server(decision, stated))
 
 
 def _states(

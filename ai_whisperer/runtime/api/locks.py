@@ -48,11 +48,10 @@ class SessionLocks(SessionWork):
     async def renew_lock(self, name: str, token: int, ttl_seconds: float = 60.0) -> LockRecord:
         check_lock(name, ttl_seconds)
         check_token(token)
-        decision = self._session.kernel.decide(by_caller())
         locks = self._session.locks
-        renewed = locks.renew(decision, locks.book.of_token(name, token), ttl_seconds)
-        await decision.commit()
-        return locks.book.shown(renewed)
+        return locks.book.shown(
+            await self._committed(lambda decision: locks.renew(decision, locks.book.of_token(name, token), ttl_seconds))
+        )
 
     async def release_lock(self, name: str, token: int) -> LockRecord:
         check_lock_name(name)

@@ -33,13 +33,13 @@ from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_f
 from ai_whisperer.runtime.agents.status import status_of
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.approvals import SessionApprovals
+from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
 from ai_whisperer.runtime.api.mcp import SessionMcp
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.api.page import Served, SessionPage
-from ai_whisperer.runtime.api.reading import AgentRef
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
 from ai_whisperer.runtime.life.open_session import OpenSession
@@ -261,9 +261,9 @@ class AsyncAgentSessionManager(
         check_agent_id(agent_id)
         own = as_tools(tools) or session.creation.own_tools_of(agent_id)
         definition = session.creation.definition_for(agent_id, config, template, own)
-        decision = session.kernel.decide(by_caller())
-        agent = session.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
-        await decision.commit()
+        agent = await self._committed(
+            lambda decision: session.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
+        )
         return AgentSession(agent)
 
     def list_templates(self) -> list[TemplateEntry]:

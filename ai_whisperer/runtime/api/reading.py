@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Coroutine
+from typing import Any
 
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.core.agent_log import checked_level
@@ -18,28 +17,19 @@ from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, WorkCounts
 from ai_whisperer.domain.usage import UsageReport, UsageTotals
 from ai_whisperer.domain.waits import ResourceStatus
-from ai_whisperer.errors import ClosedError, InvalidInputError, StateError
-from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.runtime.agents.status import shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.api.agent_log import AgentLog, pass_on
-from ai_whisperer.runtime.api.handle import AgentSession
+from ai_whisperer.runtime.api.base import AgentRef, SessionBase
 from ai_whisperer.runtime.api.snapshots import snapshot_of
 from ai_whisperer.runtime.api.task_source import SessionTaskSource, unknown_task
 from ai_whisperer.runtime.api.usage import usage_of_session, usage_of_tree
-from ai_whisperer.runtime.life.open_session import OpenSession
-from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.current import loop_that_calls
-from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.task_stream import TaskStream
 
-T = TypeVar("T")
 
-AgentRef = str | AgentSession
-"""An agent: its handle, its id, or any of its names."""
-
-
-class SessionReader:
+class SessionReader(SessionBase):
     """The reading half of the session manager."""
 
     @property
@@ -198,28 +188,6 @@ class SessionReader:
         """
         bus = self._session.kernel.log
         return bus.subscribe(after=bus.last_seq if after is None else checked_position(after), deltas=deltas)
-
-    @property
-    @abstractmethod
-    def _session(self) -> OpenSession:
-        """The open session; raises `ClosedError`."""
-
-    async def _committed(self, act: Callable[[Decision], T]) -> T:
-        """Decide something in the name of the caller, and wait until it is durable.
-
-        To ask for the open session checks the event loop: what is called from another one changes nothing.
-        """
-        decision = self._session.kernel.decide(by_caller())
-        outcome = act(decision)
-        await decision.commit()
-        return outcome
-
-    def _find_agent(self, agent: AgentRef) -> LiveAgent:
-        if not isinstance(agent, (str, AgentSession)):
-            raise InvalidInputError(f"Name an agent by its id or its handle, not by {type(agent).__name__}.")
-        name = agent if isinstance(agent, str) else agent.agent_id
-        session = self._session
-        return session.roster.agents[session.roster.book.resolve(name)]
 
     async def _tree(self, root_id: str) -> list[TaskRecord]:
         """The tree as it is now, with what is still on its way to the disk."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
+from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
-from ai_whisperer.runtime.api.reading import AgentRef
 from ai_whisperer.runtime.api.tasks import SessionWork
-from ai_whisperer.runtime.session.cause import by_caller
 
 
 class SessionRooms(SessionWork):
@@ -52,18 +49,12 @@ class SessionRooms(SessionWork):
         return self._session.rooms.find(rules.room_id_of(room))
 
     async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
-        decision = self._session.kernel.decide(by_caller())
-        member = self._find_agent(agent_id).agent_id
-        changed = self._session.rooms.add_member(decision, self.get_room(room), member)
-        await decision.commit()
-        return changed
+        member, rooms = self._find_agent(agent_id).agent_id, self._session.rooms
+        return await self._committed(lambda decision: rooms.add_member(decision, self.get_room(room), member))
 
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
-        decision = self._session.kernel.decide(by_caller())
-        member = self._find_agent(agent_id).agent_id
-        changed = self._session.rooms.remove_member(decision, self.get_room(room), member)
-        await decision.commit()
-        return changed
+        member, rooms = self._find_agent(agent_id).agent_id, self._session.rooms
+        return await self._committed(lambda decision: rooms.remove_member(decision, self.get_room(room), member))
 
     async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
         kernel, rooms = self._session.kernel, self._session.rooms
@@ -112,11 +103,7 @@ class SessionRooms(SessionWork):
         return members
 
     async def _create(self, room: RoomRecord) -> RoomRecord:
-        decision = self._session.kernel.decide(by_caller())
-        room = replace(room, created_at=decision.at)
-        self._session.rooms.create(decision, room)
-        await decision.commit()
-        return room
+        return await self._committed(lambda decision: self._session.rooms.create(decision, room))
 
     async def _same_room(self, room: RoomRecord) -> RoomRecord:
         """Answer as the first time, once that is durable; raise if the id stands for another room."""

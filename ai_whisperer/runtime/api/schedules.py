@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,9 +12,9 @@ from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.schedules import ScheduleRef, check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
 from ai_whisperer.errors import DuplicateIdError
-from ai_whisperer.runtime.api.reading import AgentRef
+from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.tasks import SessionWork
-from ai_whisperer.runtime.session.cause import by_caller
+from ai_whisperer.runtime.session.decision import Decision
 
 
 class SessionSchedules(SessionWork):
@@ -58,12 +59,10 @@ class SessionSchedules(SessionWork):
                 )
             await self._session.kernel.store.flushed()
             return schedules.shown(schedules.get(known.id))
-        decision = self._session.kernel.decide(by_caller())
-        record = schedules.create(
-            decision, definition, agent=session, schedule_id=schedule_id or self._session.kernel.ids.new()
+        new_id = schedule_id or self._session.kernel.ids.new()
+        return await self._changed(
+            lambda decision: schedules.create(decision, definition, agent=session, schedule_id=new_id)
         )
-        await decision.commit()
-        return self._session.schedules.shown(record)
 
     def list_schedules(self, agent_id: AgentRef | None = None) -> list[ScheduleRecord]:
         schedules = self._session.schedules
@@ -75,19 +74,14 @@ class SessionSchedules(SessionWork):
         return schedules.shown(schedules.get(schedule_id_of(schedule)))
 
     async def pause_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        record = await self._committed(
-            lambda decision: self._session.schedules.pause(decision, schedule_id_of(schedule))
-        )
-        return self._session.schedules.shown(record)
+        return await self._changed(lambda decision: self._session.schedules.pause(decision, schedule_id_of(schedule)))
 
     async def resume_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        record = await self._committed(
-            lambda decision: self._session.schedules.resume(decision, schedule_id_of(schedule))
-        )
-        return self._session.schedules.shown(record)
+        return await self._changed(lambda decision: self._session.schedules.resume(decision, schedule_id_of(schedule)))
 
     async def delete_schedule(self, schedule: ScheduleRef) -> ScheduleRecord:
-        record = await self._committed(
-            lambda decision: self._session.schedules.delete(decision, schedule_id_of(schedule))
-        )
-        return self._session.schedules.shown(record)
+        return await self._changed(lambda decision: self._session.schedules.delete(decision, schedule_id_of(schedule)))
+
+    async def _changed(self, change: Callable[[Decision], ScheduleRecord]) -> ScheduleRecord:
+        """The schedule as it is shown when the change is durable."""
+        return self._session.schedules.shown(await self._committed(change))

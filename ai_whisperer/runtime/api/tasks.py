@@ -19,8 +19,9 @@ from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
-from ai_whisperer.runtime.api.reading import AgentRef, SessionReader
+from ai_whisperer.runtime.api.reading import SessionReader
 from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.continuations import answer_of

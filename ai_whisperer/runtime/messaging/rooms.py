@@ -82,10 +82,12 @@ class Rooms:
             raise UnknownRoomError(f"There is no room '{room_id}'. Rooms: {shown}{more}.")
         return found
 
-    def create(self, decision: Decision, room: RoomRecord) -> None:
+    def create(self, decision: Decision, room: RoomRecord) -> RoomRecord:
         """Open a room whose id is free."""
+        room = replace(room, created_at=decision.at)
         self._put(decision, room)
         decision.tell(RoomCreated.of(room))
+        return room
 
     def add_member(self, decision: Decision, room: RoomRecord, agent_id: str) -> RoomRecord:
         """Let an agent into a group. It is shown what was said before when it is asked for the first time."""
