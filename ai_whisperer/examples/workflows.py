@@ -13,8 +13,8 @@ from ai_whisperer.client import Client
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.examples.tools import combine_and_test, read_feedback
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 
 if TYPE_CHECKING:
     from ai_whisperer import AsyncAgentSessionManager

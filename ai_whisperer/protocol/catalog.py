@@ -1,4 +1,4 @@
-"""All methods, by name."""
+"""All methods, by name. Add one in the module of its concept; here only the modules are named."""
 
 from __future__ import annotations
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS, NAMED_TOOLS
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.mail_tools import MAIL_TOOLS
 from ai_whisperer.tools.mcp.servers import McpGrants
+from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, TEAM_TOOLS
 
 AnyTool = Tool | CoordinationTool
 
 _SHOWN_CHARACTERS = 100
+
+COORDINATION_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (*MAIL_TOOLS, *TEAM_TOOLS)}
+"""Those that work inside the session and that every agent has."""
+CREATE_AGENT = CREATE_AGENT_TOOL.name
+NAMED_TOOLS: Mapping[str, CoordinationTool] = {CREATE_AGENT: CREATE_AGENT_TOOL}
+"""Those that an agent has only if its definition names them."""
 
 
 class ToolRegistry:

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.domain.tools import Extent, ToolEntry, ToolKind
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS, NAMED_TOOLS
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.project_files import ToolFile
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS
 
 
 class ToolBox:

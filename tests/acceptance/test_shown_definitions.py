@@ -11,7 +11,7 @@ import pytest
 from ai_whisperer.cli.fleet import facts_of
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.domain.definition import AgentDefinition
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.acceptance.command_stage import Whisperer, serving
 
 SHOWN_ELSEWHERE = {"name", "description", "prompt"}

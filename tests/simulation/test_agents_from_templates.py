@@ -18,7 +18,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.templates.parsing import parse_template
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.stage import opened, play, play_over_crash
 
 

@@ -13,8 +13,8 @@ from ai_whisperer.core.marks import said
 from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn, Usage
 from ai_whisperer.domain.definition import DEFAULT_PROMPT
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.heard import heard
 from tests.simulation.stage import call, calls, play, prompt_of, round_of
 

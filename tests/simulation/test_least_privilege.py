@@ -14,8 +14,8 @@ from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.stage import call, play, round_of
 from tests.unit.template_files import write
 

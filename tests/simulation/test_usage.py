@@ -9,7 +9,7 @@ from ai_whisperer.core.usage import WAITING_TOOLS
 from ai_whisperer.domain.conversation import Answer, ToolResult, ToolRun, Usage
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.server.metrics import Metrics
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.stage import call, play, play_over_crash, round_of
 from tests.unit.test_metrics import values_of
 

@@ -1,13 +1,5 @@
-from ai_whisperer.core.journal import (
-    CallTools,
-    Complete,
-    Continue,
-    Fail,
-    RequestModel,
-    mails_shown_by,
-    next_action,
-    turns,
-)
+from ai_whisperer.core.next_step import CallTools, Complete, Continue, Fail, RequestModel, next_action
+from ai_whisperer.core.shown import mails_shown_by, turns
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, UserTurn
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskKind, TaskRecord
 

@@ -1,6 +1,7 @@
 """The notifications of a session: each is a record with a name, its fields and a sentence that says what it tells.
 
-The protocol, its TypeScript and the reference are made from these.
+The protocol, its TypeScript and the reference are made from these. Add one in the module of its concept; here only the
+modules are named.
 """
 
 from __future__ import annotations

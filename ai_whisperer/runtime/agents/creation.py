@@ -34,9 +34,8 @@ from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.roster import LiveRoster
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS, CREATE_AGENT
 from ai_whisperer.tools.function import Tool
-from ai_whisperer.tools.registry import told_missing
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, CREATE_AGENT, told_missing
 
 _MAX_AGENTS = "max_created_agents"
 _MAX_TOKENS = "max_tokens"

@@ -14,11 +14,10 @@ from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.templates.claude import OWN_NAMES, denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
-from ai_whisperer.tools.coordination import COORDINATION_TOOLS
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
-from ai_whisperer.tools.registry import ToolRegistry
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, ToolRegistry
 
 
 def definition_for(

@@ -6,8 +6,15 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from ai_whisperer.core import journal
-from ai_whisperer.core.journal import PendingCall
+from ai_whisperer.core.next_step import (
+    NO_LONGER_WAITED,
+    OUTCOME_UNKNOWN,
+    Next,
+    PendingCall,
+    next_action,
+    pending_calls,
+)
+from ai_whisperer.core.shown import mails_shown_by
 from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.limits import EffectiveLimits
@@ -87,8 +94,8 @@ class TaskJournal:
         decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
         self.task = task
 
-    def next_action(self) -> journal.Next:
-        return journal.next_action(self.steps, max_steps=self._agent.limits.max_steps_per_task)
+    def next_action(self) -> Next:
+        return next_action(self.steps, max_steps=self._agent.limits.max_steps_per_task)
 
     def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:
         """The step of a call, as it is in the journal or as it will be if it begins now."""
@@ -107,12 +114,12 @@ class TaskJournal:
         post = self._agent.parts.mail
         if self.task.mail_id is not None:
             post.shown(decision, self.task.mail_id)
-        for mail_id in journal.mails_shown_by(self.steps, step):
+        for mail_id in mails_shown_by(self.steps, step):
             post.shown(decision, mail_id)
 
     def record_awaited_result(self, decision: Decision, waited: str, result: ToolResult) -> None:
         """A call that waited has its result, perhaps without ever having begun."""
-        steps = (self.step_of(pending, at=decision.at) for pending in journal.pending_calls(self.steps))
+        steps = (self.step_of(pending, at=decision.at) for pending in pending_calls(self.steps))
         self.record_result(decision, next(step for step in steps if step.id == waited), result)
 
     def record_result(
@@ -164,7 +171,7 @@ class TaskJournal:
                 wait = self._agent.parts.waits.find(step.id)
                 # One that waits for its turn is to be repeated, and what became of it the first time is not known.
                 repeats = wait is not None and wait.kind is WaitKind.RESOURCE
-                told = journal.OUTCOME_UNKNOWN if repeats else journal.NO_LONGER_WAITED
+                told = OUTCOME_UNKNOWN if repeats else NO_LONGER_WAITED
                 result = ToolResult(content=told, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
             else:
@@ -177,7 +184,7 @@ class TaskJournal:
         waits = self._agent.parts.waits
         for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
             if not waits.is_waiting(step.id):
-                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                result = ToolResult(content=OUTCOME_UNKNOWN, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
 
     def _settle(self, decision: Decision, step: StepRecord) -> None:

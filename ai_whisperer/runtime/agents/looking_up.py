@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ai_whisperer.core.journal import CallTools, Complete, Next
+from ai_whisperer.core.next_step import CallTools, Complete, Next
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.agents.parts import Owner

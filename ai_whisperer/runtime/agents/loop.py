@@ -12,9 +12,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from ai_whisperer.core import journal
 from ai_whisperer.core.contexts import turn_bytes
-from ai_whisperer.core.journal import CallTools, PendingCall, RequestModel
+from ai_whisperer.core.next_step import CallTools, PendingCall, RequestModel
+from ai_whisperer.core.shown import turns, turns_of
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.conversation import Turn
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
@@ -271,7 +271,7 @@ class AILoop:
             self._advance(self._decide())
 
     async def _request_model(self) -> None:
-        turns = await self._turns_so_far()
+        conversation = await self._turns_so_far()
         if self.context_bytes > _LARGE_BYTES:
             await asyncio.sleep(0)  # reading it has taken its time, and so does making a request of it
         reservations = self._agent.parts.spending
@@ -279,11 +279,11 @@ class AILoop:
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             reserved = None
         elif reservations.hold_for(self._agent, self.running.journal.task):
-            reserved = await reservations.reserve(self, turns)
+            reserved = await reservations.reserve(self, conversation)
         if reserved is None:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
             return
-        answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(turns)
+        answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(conversation)
         if answered is None:
             reservations.release(self.running.journal.task.id)  # others may use it until the next attempt
             return
@@ -298,9 +298,9 @@ class AILoop:
         """What the model is to be shown: what was shown before, and the steps that have ended since."""
         steps = self.running.journal.steps
         if self._turns:
-            new = journal.turns_of(steps[self._shown_steps :])
+            new = turns_of(steps[self._shown_steps :])
         else:
-            new = [*await self._load_history(), *journal.turns(self.running.journal.task, steps)]
+            new = [*await self._load_history(), *turns(self.running.journal.task, steps)]
         self._turns = (*self._turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
         self._weigh(new)
@@ -373,7 +373,7 @@ class AILoop:
         reads = self._agent.parts.kernel.reads
         earlier = await reads.tasks_of_thread(own.agent_id, own.thread_id)
         steps = await reads.steps_of_thread(own.agent_id, own.thread_id)
-        return [turn for task in earlier if task.id != own.id for turn in journal.turns(task, steps.get(task.id, []))]
+        return [turn for task in earlier if task.id != own.id for turn in turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:
         return self._agent.parts.kernel.decide(f"task:{self.running.journal.task.id}")

@@ -36,7 +36,7 @@ from ai_whisperer.runtime.messaging.switch import Switch
 from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Roster, WorkOf
+from ai_whisperer.runtime.session.roles import Agent, Roster, WorkOf
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.locks import Locks

@@ -13,7 +13,7 @@ from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.runtime.agents.parts import Owner, Parts
-from ai_whisperer.runtime.session.ports import Loop
+from ai_whisperer.runtime.session.roles import Loop
 
 _NO_RETRY = (None, "")
 

@@ -18,7 +18,7 @@ from ai_whisperer.errors import LimitError, StateError
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 
 _SECONDS_UNTIL_TRIED_AGAIN = 60.0
 """So long an agent that could not be started, since too many are, waits for another chance."""

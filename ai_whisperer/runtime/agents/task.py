@@ -7,9 +7,18 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ai_whisperer.core import blame, journal
+from ai_whisperer.core import blame
 from ai_whisperer.core.failures import failure_from
-from ai_whisperer.core.journal import CallTools, Complete, Continue, Fail, PendingCall, RequestModel
+from ai_whisperer.core.next_step import (
+    OUTCOME_UNKNOWN,
+    CallTools,
+    Complete,
+    Continue,
+    Fail,
+    Next,
+    PendingCall,
+    RequestModel,
+)
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import summary_of
@@ -121,7 +130,7 @@ class RunningTask:
             case Fail(failure=failure):
                 self._agent.parts.task_end.fail(decision, self, failure)
 
-    def _must_look_up(self, action: journal.Next) -> bool:
+    def _must_look_up(self, action: Next) -> bool:
         return self.found is None and is_wanted(self._agent, self.journal.task, action)
 
     def _check_progress(self, decision: Decision, known: int) -> None:
@@ -129,7 +138,7 @@ class RunningTask:
         if len(decision.unit) == known:
             raise StuckLoopError(f"Nothing comes of the calls of task {self.journal.task.id}.")
 
-    def _on_its_terms(self, action: journal.Next, *, now: float) -> journal.Next:
+    def _on_its_terms(self, action: Next, *, now: float) -> Next:
         """The action if the task has time and budget for it, else that it fails."""
         if not isinstance(action, (RequestModel, CallTools)):
             return action
@@ -219,7 +228,7 @@ class RunningTask:
                 self.journal.record_step(decision, step)
                 self.journal.tell_started(decision, step)
             elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
-                result = ToolResult(content=journal.OUTCOME_UNKNOWN, is_error=True)
+                result = ToolResult(content=OUTCOME_UNKNOWN, is_error=True)
                 self.journal.record_result(decision, step, result, state=StepState.UNKNOWN)
             elif self._begins_outside(decision, pending, step, tool):
                 left.append(pending)

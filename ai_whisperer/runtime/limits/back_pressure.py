@@ -6,7 +6,7 @@ from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.errors import QueueFullError
 from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
 from ai_whisperer.runtime.session.clock import SessionClock
-from ai_whisperer.runtime.session.ports import Agent
+from ai_whisperer.runtime.session.roles import Agent
 
 _SHORTEST_SECONDS = 1.0
 _LONGEST_RETRY_SECONDS = 60.0

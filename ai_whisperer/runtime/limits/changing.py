@@ -16,7 +16,7 @@ from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Roster
+from ai_whisperer.runtime.session.roles import Agent, Roster
 
 
 class LimitChanges:

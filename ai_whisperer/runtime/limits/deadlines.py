@@ -8,7 +8,7 @@ from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Loop, Roster
+from ai_whisperer.runtime.session.roles import Loop, Roster
 
 _TASK_TIME = "task-seconds"
 

@@ -13,7 +13,7 @@ from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.runtime.session.ports import Journal, Roster
+from ai_whisperer.runtime.session.roles import Journal, Roster
 
 
 class TaskFailures:

@@ -18,7 +18,7 @@ from ai_whisperer.errors import TooLargeError
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 
 _QUIET_SECONDS = 60.0
 """A breach that goes on, such as a queue that stays full, is announced again after so long."""

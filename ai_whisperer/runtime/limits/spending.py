@@ -18,7 +18,7 @@ from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Loop, Roster
+from ai_whisperer.runtime.session.roles import Agent, Loop, Roster
 
 _SESSION = "session"
 

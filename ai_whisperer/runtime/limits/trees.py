@@ -13,7 +13,7 @@ from ai_whisperer.errors import TreeSizeError
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 
 _MOST_SIZES = 1_000
 

@@ -16,7 +16,7 @@ from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 
 _SUBJECT_CHARACTERS = 80
 

@@ -15,7 +15,7 @@ from ai_whisperer.domain.tasks import Origin
 from ai_whisperer.errors import QueueFullError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Roster
+from ai_whisperer.runtime.session.roles import Agent, Roster
 
 
 class Events:

@@ -22,7 +22,7 @@ from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.waits import Waits
 
 _NOTHING_STATED = Limits()

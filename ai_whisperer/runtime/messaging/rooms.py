@@ -36,7 +36,7 @@ from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.transcript import Transcript
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Roster
+from ai_whisperer.runtime.session.roles import Agent, Roster
 
 _ROOMS_LISTED = 50
 

@@ -26,7 +26,7 @@ from ai_whisperer.errors import DuplicateIdError, QueueFullError, ScheduleError,
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Roster
+from ai_whisperer.runtime.session.roles import Agent, Roster
 
 _CAUSE = "schedule:"
 _LATE = "late"

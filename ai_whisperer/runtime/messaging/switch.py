@@ -22,14 +22,14 @@ from ai_whisperer.domain.notifications.switch import SwitchBegan, SwitchEnded
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
-from ai_whisperer.errors import InvalidInputError, StateError, WaitCycleError, WaitDepthError
+from ai_whisperer.errors import InvalidInputError, StateError, WaitDepthError
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.waits import Waits
 
@@ -180,12 +180,7 @@ class Switch:
                 f"'{recipient}' is not started and so cannot answer; nothing was sent. Ask somebody else, or use "
                 "send_mail: it is read after the start."
             )
-        circle = self._cycles.of_switch(task, recipient)
-        if circle is not None:
-            raise WaitCycleError(
-                f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), a cycle that would "
-                "never end. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
-            )
+        self._cycles.check_switch(task, recipient)
 
     def check_depth(self, decision: Decision, task: TaskRecord) -> None:
         """Raise, and announce it, if so many agents wait for each other that the task may not ask another."""

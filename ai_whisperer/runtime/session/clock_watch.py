@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ai_whisperer.runtime.session.clock import SessionClock
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 
 _CAUSE = "clock"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from ai_whisperer.runtime.session.ports import Loop
+from ai_whisperer.runtime.session.roles import Loop
 
 current_loop: ContextVar[Loop | None] = ContextVar("current_loop", default=None)
 current_step: ContextVar[str | None] = ContextVar("current_step", default=None)

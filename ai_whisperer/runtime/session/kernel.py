@@ -17,8 +17,8 @@ from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.clock_watch import ClockWatch
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.log import NotificationBus
-from ai_whisperer.runtime.session.ports import Roster
 from ai_whisperer.runtime.session.reads import Reads
+from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.session.timers import Timers
 from ai_whisperer.store.base import FailureListener, Store
 

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from ai_whisperer.core.addresses import AddressBook
 from ai_whisperer.domain.tasks import TaskRecord
-from ai_whisperer.runtime.session.ports import Agent, Loop
+from ai_whisperer.runtime.session.roles import Agent, Loop
 
 A = TypeVar("A", bound=Agent)
 L = TypeVar("L", bound=Loop)

@@ -22,7 +22,7 @@ from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError, UnknownApprovalError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.tools.function import Tool

@@ -1,4 +1,4 @@
-"""Whether a wait that is about to begin would never end: asked for locks, questions, turns, and tools that wait.
+"""Waits that would never end are refused here, before they begin: for locks, answers, turns, and by tools.
 
 Tools that wait for tasks are kept in mind here. As long as there are none, questions and locks are all that can make a
 circle, and nothing else is looked at.
@@ -14,7 +14,7 @@ from ai_whisperer.domain.tasks import StepState, TaskRecord
 from ai_whisperer.errors import WaitCycleError
 from ai_whisperer.runtime.session.current import loop_that_calls, step_that_calls
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Agent, Loop, Roster
+from ai_whisperer.runtime.session.roles import Agent, Loop, Roster
 from ai_whisperer.runtime.waiting.waits import Waits
 
 
@@ -27,24 +27,38 @@ class Cycles:
         self._graph = waits.graph
         self._tool_waits = ToolWaits(lines, self._graph, self._queued_behind)
 
-    def of_lock(self, task: TaskRecord, lock: str) -> list[str] | None:
-        """The circle that closes if the task waits for the lock; None if there is none."""
+    def check_lock(self, task: TaskRecord, lock: str) -> None:
+        """Raise `WaitCycleError` if the task would wait for the lock for ever."""
         circle = self._graph.circle_of_lock(task.agent_id, task.id, lock)
         if circle is None and self._tool_waits:
             circle = self._agents_on(self._tool_waits.circle_of_lock(task.id, lock))
-        return circle
+        if circle is not None:
+            raise WaitCycleError(
+                f"You cannot wait for lock '{lock}': {circle[1]} has it or gets it before you, and waits for you "
+                f"({' → '.join(circle)}), a cycle that would never end. Nothing was changed. Release what you hold, "
+                "or continue without it."
+            )
 
-    def of_switch(self, task: TaskRecord, recipient: str) -> list[str] | None:
-        """The circle that closes if the task asks the recipient; None if there is none."""
+    def check_switch(self, task: TaskRecord, recipient: str) -> None:
+        """Raise `WaitCycleError` if the task would wait for an answer of the recipient for ever."""
         circle = self._graph.circle_of_switch(task.agent_id, task.id, recipient)
         agent = self._roster.agents.get(recipient)
         if circle is None and self._tool_waits and agent is not None:
             circle = self._agents_on(self._tool_waits.circle_of_switch(task.id, agent.work.loops))
-        return circle
+        if circle is not None:
+            raise WaitCycleError(
+                f"You cannot wait for '{recipient}': it waits for you ({' → '.join(circle)}), a cycle that would "
+                "never end. Nothing was sent. Answer with what you have, or use send_mail, which does not wait."
+            )
 
-    def of_turn(self, request: ResourceRequest) -> list[str] | None:
-        """The circle that closes if the call waits for its turn; None if there is none."""
-        return self._agents_on(self._tool_waits.circle_of_turn(request)) if self._tool_waits else None
+    def check_turn(self, request: ResourceRequest, *, names: str) -> None:
+        """Raise `WaitCycleError` if the call would wait for its turn at what it touches for ever."""
+        circle = self._agents_on(self._tool_waits.circle_of_turn(request)) if self._tool_waits else None
+        if circle is not None:
+            raise WaitCycleError(
+                f"You cannot wait for {names}: a tool of another agent has it and waits for this very task "
+                f"({' → '.join(circle)}), a cycle that would never end. The tool was not run. Do without it."
+            )
 
     async def end_of(self, task: TaskRecord) -> TaskRecord:
         """Wait for the end of the task and return it as it ended.

@@ -15,7 +15,7 @@ from ai_whisperer.domain.locks import LeaseEnd, LeaseEnding, LockRecord
 from ai_whisperer.domain.notifications.locks import LockAcquired, LockBroken, LockExpired, LockReleased, LockRenewed
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
-from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WaitCycleError, WhispererError
+from ai_whisperer.errors import ClosedError, LockHeldError, LockNotHeldError, WhispererError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.waiting.cycles import Cycles
@@ -79,13 +79,7 @@ class Locks:
             return self._give(decision, name, task.agent_id, ttl_seconds, task=task)
         if lock.task_id == task.id:
             return self._renew(decision, lock, ttl_seconds)
-        circle = self._cycles.of_lock(task, name)
-        if circle is not None:
-            raise WaitCycleError(
-                f"You cannot wait for lock '{name}': {circle[1]} has it or gets it before you, and waits for you "
-                f"({' → '.join(circle)}), a cycle that would never end. Nothing was changed. Release what you hold, "
-                "or continue without it."
-            )
+        self._cycles.check_lock(task, name)
         wait = WaitRecord(
             session_id=self._kernel.session_id,
             id=step.id,

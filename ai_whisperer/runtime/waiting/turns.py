@@ -20,10 +20,10 @@ from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.notifications.resources import ResourceGranted, ResourceWaiting
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import ResourceStatus, ResourceUse, WaitKind, WaitRecord
-from ai_whisperer.errors import ToolError
+from ai_whisperer.errors import ToolError, WaitCycleError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Loop, Roster
+from ai_whisperer.runtime.session.roles import Loop, Roster
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.tools.function import Tool
@@ -169,16 +169,13 @@ class Turns:
 
     def _refused(self, request: ResourceRequest) -> ToolResult | None:
         """What the call is told if its turn would never come."""
-        circle = self._cycles.of_turn(request)
-        if circle is None:
-            return None
-        self.lines.leave(request.id)
         names = ", ".join(self._shown(name) for name in request.resources)
-        told = (
-            f"You cannot wait for {names}: a tool of another agent has it and waits for this very task "
-            f"({' → '.join(circle)}), a cycle that would never end. The tool was not run. Do without it."
-        )
-        return ToolResult(content=told, is_error=True)
+        try:
+            self._cycles.check_turn(request, names=names)
+        except WaitCycleError as error:
+            self.lines.leave(request.id)
+            return ToolResult(content=error.message, is_error=True)
+        return None
 
     def _begin(self, decision: Decision, request: ResourceRequest, *, waited: bool) -> None:
         wait = self._waits.find(request.id) if waited else None

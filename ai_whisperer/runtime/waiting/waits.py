@@ -18,7 +18,7 @@ from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.runtime.session.ports import Roster
+from ai_whisperer.runtime.session.roles import Roster
 
 Expiry = Callable[[Decision, WaitRecord], None]
 

@@ -1,4 +1,4 @@
-"""What a task's journal says: what comes next, what the model is to be shown, what the answer is.
+"""What comes next in a task, as its journal says, and what its answer is.
 
 The journal of a task is its steps in order: a model request, then one step for each tool call of its answer, then the
 next model request. A running loop and a loop that is taken up after a crash ask the same functions, so that a restart
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ai_whisperer.core.channels import parse
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ChannelResponse, ToolCall, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
-from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState
 from ai_whisperer.errors import StepLimitError
 
 OUTCOME_UNKNOWN = (
@@ -20,7 +20,6 @@ OUTCOME_UNKNOWN = (
     "It may have taken effect or not, and it was not repeated. Find out before you call it again."
 )
 NO_LONGER_WAITED = "No result: the task ended while this call waited. Should an answer come, it arrives as mail."
-_NO_RESULT = "No result: the task ended before this call did."
 _COMMENTARY_CHARACTERS = 500
 
 
@@ -95,43 +94,6 @@ def pending_calls(steps: Sequence[StepRecord]) -> tuple[PendingCall, ...]:
     if asked is None or asked.answer is None:
         return ()
     return _calls_without_result(steps, asked, asked.answer)
-
-
-def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
-    """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
-    return [UserTurn(text=task.prompt), *turns_of(steps)]
-
-
-def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
-    """The part of a conversation that these steps are: answers with all their calls."""
-    shown: list[Turn] = []
-    results = {step.number: step.result for step in steps if step.kind is StepKind.TOOL}
-    for step in steps:
-        if step.kind is not StepKind.MODEL or step.answer is None:
-            continue
-        shown.append(AnswerTurn(answer=step.answer))
-        for number, call in enumerate(step.answer.tool_calls, step.number + 1):
-            result = results.get(number)
-            if result is None:
-                shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True))
-            else:
-                shown.append(
-                    ToolTurn(call=call, content=result.content, is_error=result.is_error, untrusted=result.untrusted)
-                )
-    return shown
-
-
-def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[str]:
-    """The mails that the model had been shown for the first time when it gave this answer."""
-    shown: list[str] = []
-    for step in reversed(steps):
-        if step.number >= answered.number:
-            continue
-        if step.kind is StepKind.MODEL:
-            break
-        if step.result is not None:
-            shown.extend(step.result.mails)
-    return shown
 
 
 def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:

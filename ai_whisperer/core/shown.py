@@ -1,0 +1,47 @@
+"""What the journal of a task says that its model is to be shown, and was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskRecord
+
+_NO_RESULT = "No result: the task ended before this call did."
+
+
+def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
+    """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
+    return [UserTurn(text=task.prompt), *turns_of(steps)]
+
+
+def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
+    """The part of a conversation that these steps are: answers with all their calls."""
+    shown: list[Turn] = []
+    results = {step.number: step.result for step in steps if step.kind is StepKind.TOOL}
+    for step in steps:
+        if step.kind is not StepKind.MODEL or step.answer is None:
+            continue
+        shown.append(AnswerTurn(answer=step.answer))
+        for number, call in enumerate(step.answer.tool_calls, step.number + 1):
+            result = results.get(number)
+            if result is None:
+                shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True))
+            else:
+                shown.append(
+                    ToolTurn(call=call, content=result.content, is_error=result.is_error, untrusted=result.untrusted)
+                )
+    return shown
+
+
+def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[str]:
+    """The mails that the model had been shown for the first time when it gave this answer."""
+    shown: list[str] = []
+    for step in reversed(steps):
+        if step.number >= answered.number:
+            continue
+        if step.kind is StepKind.MODEL:
+            break
+        if step.result is not None:
+            shown.extend(step.result.mails)
+    return shown
