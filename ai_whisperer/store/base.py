@@ -275,6 +275,10 @@ class Store(Protocol):
 
     async def steps(self, session_id: str, task_id: str, *, after: int = 0) -> list[StepRecord]: ...
 
+    async def open_steps(self, session_id: str) -> dict[str, list[StepRecord]]:
+        """The steps of the tasks that have not ended, in order, by the task."""
+        ...
+
     async def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
         """The steps of all its tasks that have begun, in order, by the task."""
         ...

@@ -77,10 +77,8 @@ class Chaos:
         )
         self._places = 5
         self._listener.is_deaf = False
-        before = self._clock.elapsed()
         await manager.open()
-        session = manager._session.kernel.clock
-        self.world.opened_at.append(session.now() - (self._clock.elapsed() - before))
+        self.world.opened_at.append(manager._session.kernel.clock.now())
         self.world.settled = await self._settled_steps(manager)
         for name in AGENTS:
             if name not in manager.active_sessions:
@@ -223,9 +221,9 @@ class Chaos:
             try:
                 await asyncio.wait([waiting], timeout=5)
                 known = await manager.get_task(task_id)
-                await asyncio.sleep(0)
-                has_ended = known.state.ended and known.state is not TaskState.CONTINUED
-                assert waiting.done() or not has_ended, f"nobody was told that {task_id} has ended"
+                if known.state.ended and known.state is not TaskState.CONTINUED:
+                    await asyncio.wait([waiting], timeout=1)
+                    assert waiting.done(), f"nobody was told that {task_id} has ended"
             finally:
                 waiting.cancel()
 

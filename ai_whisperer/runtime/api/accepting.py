@@ -64,8 +64,8 @@ class Intake:
         if known is not None:
             return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
         agent.work.check_room()
-        origin = self._terms(timeout_seconds, budget, agent.limits)
         decision = decision or self._session.kernel.decide(cause)
+        origin = _terms(timeout_seconds, budget, agent.limits, now=decision.at)
         new_id = task_id or self._session.kernel.ids.new()
         task = TaskRecord(
             session_id=self._session.kernel.session_id,
@@ -101,7 +101,7 @@ class Intake:
         check_text("prompt", prompt, max_bytes=limits.max_prompt_bytes)
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
-        self._terms(timeout_seconds, budget, limits)
+        _terms(timeout_seconds, budget, limits, now=self._session.kernel.clock.now())
         if thread_id is not None:
             checked_id(thread_id)
         if known is not None:
@@ -115,14 +115,6 @@ class Intake:
             return None
         stored = await reads.in_turn(reads.task(checked_id(given_id)))
         return self._tasks.get(given_id) or stored
-
-    def _terms(self, timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits) -> Origin | None:
-        if budget is not None:
-            check_budget(budget)
-        budget = tree_budget(budget, limits)
-        if timeout_seconds is None and budget is None:
-            return None
-        return Origin(deadline_at=deadline_after(timeout_seconds, now=self._session.kernel.clock.now()), budget=budget)
 
     async def mail(
         self,
@@ -223,6 +215,17 @@ class Intake:
             raise _used_already(known.id)
         await self._session.kernel.store.flushed()
         return known
+
+
+def _terms(
+    timeout_seconds: float | None, budget: Budget | None, limits: EffectiveLimits, *, now: float
+) -> Origin | None:
+    if budget is not None:
+        check_budget(budget)
+    budget = tree_budget(budget, limits)
+    if timeout_seconds is None and budget is None:
+        return None
+    return Origin(deadline_at=deadline_after(timeout_seconds, now=now), budget=budget)
 
 
 def _used_already(given_id: str) -> DuplicateIdError:

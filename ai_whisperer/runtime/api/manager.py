@@ -15,7 +15,7 @@ from ai_whisperer.core.limits import Stated, limits_from
 from ai_whisperer.core.marks import said
 from ai_whisperer.core.sleeping import Time, sleep_plan
 from ai_whisperer.core.text import check_reason, check_text
-from ai_whisperer.domain.agents import AgentState, AgentStatus
+from ai_whisperer.domain.agents import AgentState, AgentStatus, SleepPlan
 from ai_whisperer.domain.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.mail import USER
@@ -332,13 +332,17 @@ class AsyncAgentSessionManager(
         reason: str = "",
     ) -> AgentStatus:
         clock = self._session.kernel.clock
-        plan = sleep_plan(
-            clock.now(), wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
-        )
+
+        def plan(now: float) -> SleepPlan:
+            return sleep_plan(
+                now, wall=clock.wall(), duration_seconds=duration_seconds, until=until, wake_events=wake_events
+            )
+
+        plan(clock.now())  # raises what is wrong with it before anybody is created
         check_reason(reason)
         decision = self._create_if_missing(agent_id, lambda _: None) or self._session.kernel.decide(by_caller())
         session = self._find_agent(agent_id)
-        session.sleep(decision, plan, reason)
+        session.sleep(decision, plan(decision.at), reason)
         await decision.commit()
         return status_of(session)
 

@@ -45,7 +45,7 @@ async def read_past(session: OpenSession, snapshot: SessionSnapshot) -> Past:
     windows = [agent.definition.supervision.window_seconds for agent in snapshot.agents]
     since = session.kernel.clock.now() - max(windows, default=0.0)
     return Past(
-        steps={task.id: await reads.steps(task.id) for task in tasks if task.started_at is not None},
+        steps=await reads.open_steps(),
         earlier={task.id: await earlier_of(reads, task) for task in tasks if task.continuation},
         trees={root_id: await reads.tasks_of_tree(root_id) for root_id in roots},
         failures=await reads.failures_since(since),

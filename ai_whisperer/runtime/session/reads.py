@@ -92,6 +92,7 @@ class Reads:
     failures_since = _own(Store.failures_since)
     dead_tasks = _own(Store.dead_tasks)
     steps = _own(Store.steps)
+    open_steps = _own(Store.open_steps)
     steps_of_thread = _own(Store.steps_of_thread)
     mail = _own(Store.mail)
     mailbox = _own(Store.mailbox)

@@ -115,6 +115,7 @@ class _DueTimes:
 
     def add(self, due_at: float, number: int, key: str, callback: Callable[[], None]) -> bool:
         """Whether it is the first that is due now."""
+        self._drop_cancelled()  # the clock may have been set since: those tell nothing about what is first
         self._due[key] = (number, callback)
         heapq.heappush(self._heap, (due_at, number, key))
         return self._heap[0][1] == number
@@ -130,8 +131,7 @@ class _DueTimes:
 
     def next_in(self) -> float:
         """In how many seconds the first is due."""
-        while self._heap and not self._is_live(self._heap[0]):
-            heapq.heappop(self._heap)
+        self._drop_cancelled()
         return self._heap[0][0] - self._now() if self._heap else _NEVER
 
     def fire(self) -> None:
@@ -140,6 +140,11 @@ class _DueTimes:
             entry = heapq.heappop(self._heap)
             if self._is_live(entry):
                 self._due.pop(entry[2])[1]()
+
+    def _drop_cancelled(self) -> None:
+        """Let the first of the heap be one that is to come."""
+        while self._heap and not self._is_live(self._heap[0]):
+            heapq.heappop(self._heap)
 
     def _is_live(self, entry: tuple[float, int, str]) -> bool:
         return self._due.get(entry[2], (0,))[0] == entry[1]

@@ -123,6 +123,9 @@ THREADS_OF_AGENT: Final = """
 SELECT thread_id, count(*), min(created_at), max(created_at) FROM task WHERE session_id=? AND agent_id=?
 GROUP BY thread_id ORDER BY min(created_at), min(arrival), thread_id"""
 STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? AND number>? ORDER BY number"
+OPEN_STEPS: Final = """
+SELECT step.* FROM task INDEXED BY task_open CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
+WHERE task.session_id=? AND task.state IN ('queued', 'running') ORDER BY step.task_id, step.number"""
 STEPS_OF_THREAD: Final = """
 SELECT step.* FROM task CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
 WHERE task.session_id=? AND task.agent_id=? AND task.thread_id=? AND task.started_at IS NOT NULL

@@ -280,9 +280,15 @@ class SqliteStore:
     async def steps(self, session_id: str, task_id: str, *, after: int = 0) -> list[StepRecord]:
         return self._all(queries.STEPS, (session_id, task_id, after), tables.STEP.read)
 
+    async def open_steps(self, session_id: str) -> dict[str, list[StepRecord]]:
+        return self._by_task(queries.OPEN_STEPS, (session_id,))
+
     async def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
+        return self._by_task(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id))
+
+    def _by_task(self, sql: str, bindings: Row) -> dict[str, list[StepRecord]]:
         found: dict[str, list[StepRecord]] = {}
-        for step in self._all(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id), tables.STEP.read):
+        for step in self._all(sql, bindings, tables.STEP.read):
             found.setdefault(step.task_id, []).append(step)
         return found
 
