@@ -105,10 +105,10 @@ class Read(Generic[S]):
         if not isinstance(found, CoroutineType):
             return found
         try:
-            found.send(None)
+            found.send(None)  # a read that does not wait needs no task: it is done by this
         except StopIteration as read:
             return read.value
-        found.close()
+        found.close()  # it is read again in a task, and so is all of this method from now on
         self._takes_time = True
         raise MustWaitError
 

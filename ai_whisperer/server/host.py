@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from msgspec.structs import asdict
 
@@ -96,9 +97,9 @@ class SessionHost:
             trial_turn=TrialTurn(),
         )
         self._open: dict[str, _OpenSession] = {}
-        self._created: dict[str, SessionRecord] = {}  # on their way to the disk
+        self._created: dict[str, SessionRecord] = {}  # which a read may miss
         self._reads = ReadsUnderWay()
-        self._opening: dict[str, asyncio.Lock] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._deleting: set[str] = set()
         self._deletions: set[asyncio.Task[SessionSummary]] = set()
         self._closing = False
@@ -142,6 +143,9 @@ class SessionHost:
         A session that is being deleted by then is gone when the store is opened again.
         """
         self._closing = True
+        for opening in list(self._opening.values()):
+            async with opening:  # a session that is being opened is closed by whoever opens it
+                pass
         for deletion in self._deletions:
             deletion.cancel()
         await asyncio.gather(*self._deletions, return_exceptions=True)
@@ -164,6 +168,7 @@ class SessionHost:
         checked_id(session_id)
         if await self._record(session_id) is not None or session_id in self._deleting:
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
+        self._check_open()
         record = self._new(principal, session_id, title=title)
         await asyncio.shield(self._submitted(record, stated))
         return SessionSummary(**asdict(record))
@@ -251,6 +256,7 @@ class SessionHost:
         """Close the session and delete everything in it. This goes on if whoever asked for it does not wait."""
         self._check_open()
         record = await self.get(principal, session_id)
+        self._check_open()
         self._deleting.add(session_id)
         deletion = asyncio.create_task(self._delete(record), name=f"deletion of {session_id}")
         self._deletions.add(deletion)
@@ -275,9 +281,11 @@ class SessionHost:
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             known = self._open.get(session_id)
             if known is None:
+                limits = self._limits
                 known = _OpenSession(await self._open_anew(session_id), owner=owner)
                 self._open[session_id] = known
-        self._opening.pop(session_id, None)
+                if self._limits is not limits:  # set while it was being opened
+                    await known.manager.take_server_limits(self._limits)
         return known.manager
 
     async def _open_anew(self, session_id: str) -> AsyncAgentSessionManager:

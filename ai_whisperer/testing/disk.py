@@ -68,12 +68,14 @@ def _empty_database() -> bytes:
 class _SlowStore(SqliteStore):
     """Reads after a while, and tells after another: what is committed between the two is missed, as over a network."""
 
+    _slowest = 0.0
+
     def be_slow(self, random: random.Random, slowest: float) -> None:
         self._random = random
         self._slowest = slowest
 
     async def pause(self) -> None:
-        if self._random.random() < _SLOW_READS:
+        if self._slowest and self._random.random() < _SLOW_READS:
             await asyncio.sleep(self._random.random() * self._slowest)
 
 
@@ -87,7 +89,7 @@ def _slow(read: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Corout
     return slowly
 
 
-_DEEDS = {"submit", "flushed", "delete_session", "close"}
+_DEEDS = {"flushed", "delete_session", "close"}
 for _name, _read in vars(SqliteStore).items():
     if iscoroutinefunction(_read) and not _name.startswith("_") and _name not in _DEEDS:
         setattr(_SlowStore, _name, _slow(_read))

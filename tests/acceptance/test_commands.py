@@ -148,7 +148,7 @@ def test_where_no_level_holds_the_call_says_what_to_install(tmp_path: Path, monk
     async def nothing_holds(sandbox: Any) -> Probe:
         return Probe(level=sandbox.name, runs=False, reason="It is not there.")
 
-    monkeypatch.setattr("ai_whisperer.sandbox.choosing.probe", nothing_holds)
+    monkeypatch.setattr("ai_whisperer.sandbox.probing.probe", nothing_holds)
     with pytest.raises(SandboxError, match=r"namespaces: It is not there\..*install bubblewrap.*'rlimits'"):
         ran(workplace(tmp_path, ChosenSandbox()))
 
@@ -158,7 +158,7 @@ def test_what_lets_something_out_is_used_only_if_it_is_named(monkeypatch: pytest
     async def only_weak_ones(sandbox: Any) -> Probe:
         return Probe(level=sandbox.name, ways_out=("read the token",))
 
-    monkeypatch.setattr("ai_whisperer.sandbox.choosing.probe", only_weak_ones)
+    monkeypatch.setattr("ai_whisperer.sandbox.probing.probe", only_weak_ones)
     with pytest.raises(SandboxError):
         asyncio.run(ChosenSandbox().choose())
     with pytest.raises(SandboxError):
@@ -174,7 +174,7 @@ def test_a_job_with_granted_hosts_gets_a_level_that_can_open_the_network(monkeyp
         sandbox = ChosenSandbox()
         return (await sandbox.choose()).name, (await sandbox.choose(talks=True)).name
 
-    monkeypatch.setattr("ai_whisperer.sandbox.choosing.probe", all_hold)
+    monkeypatch.setattr("ai_whisperer.sandbox.probing.probe", all_hold)
     assert asyncio.run(chosen()) == ("namespaces", "sandlock")
 
 
@@ -184,7 +184,7 @@ def test_what_holds_is_untried_until_it_was_tried(monkeypatch: pytest.MonkeyPatc
 
     sandbox = ChosenSandbox()
     assert sandbox.name == "untried"
-    monkeypatch.setattr("ai_whisperer.sandbox.choosing.probe", nothing_holds)
+    monkeypatch.setattr("ai_whisperer.sandbox.probing.probe", nothing_holds)
     with pytest.raises(SandboxError):
         asyncio.run(sandbox.choose())
     assert sandbox.name == "none"

@@ -13,6 +13,7 @@ from weakref import WeakSet
 import msgspec
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.runtime.agents.parts import Parts
 
 _CONTAINERS = (dict, list, set, frozenset, tuple, deque, WeakSet)
 
@@ -51,11 +52,13 @@ def _registries(root: object) -> Counter[str]:
 
 
 def _is_ours(value: object) -> bool:
-    return type(value).__module__.startswith("ai_whisperer.") and not isinstance(value, msgspec.Struct)
+    is_record = isinstance(value, msgspec.Struct) and not isinstance(value, Parts)
+    return type(value).__module__.startswith("ai_whisperer.") and not is_record
 
 
 def _attributes(owner: object) -> Iterator[tuple[str, Any]]:
     names = [name for each in type(owner).__mro__ for name in getattr(each, "__slots__", ())]
+    names += getattr(owner, "__struct_fields__", ())
     yield from ((name, getattr(owner, name)) for name in names if hasattr(owner, name))
     yield from getattr(owner, "__dict__", {}).items()
 

@@ -260,15 +260,16 @@ class AILoop:
 
     async def _do_next(self) -> None:
         if self._durable is not None:
-            await self._durable
-            self._durable = None
+            durable, self._durable = self._durable, None
+            await durable
         if isinstance(self._next, RequestModel):
             await self._request_model()
         elif isinstance(self._next, CallTools):
             await self._call_tools(self._next.calls)
         elif self._next is not None:
-            self.running.found = await look_up(self._agent, self.running.journal.task, self._next.action)
-            self._advance(self._decide())
+            with self._agent.parts.kernel.reads.under_way.one_more():
+                self.running.found = await look_up(self._agent, self.running.journal.task, self._next.action)
+                self._advance(self._decide())
 
     async def _request_model(self) -> None:
         conversation = await self._turns_so_far()

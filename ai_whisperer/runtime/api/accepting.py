@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,7 +16,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailRecord
 from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRecord
-from ai_whisperer.errors import DuplicateIdError, InvalidInputError
+from ai_whisperer.errors import ClosedError, DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.messaging.mail import own_mail
@@ -29,7 +30,8 @@ class Intake:
     """Takes tasks, mail and events from people and programs.
 
     A caller that gives an id may call again with the same content when it does not know whether it was heard: the
-    work is accepted once. What is on its way to the disk under a given id is kept in mind until it is there.
+    work is accepted once. What is on its way to the disk under a given id is kept in mind until a read finds
+    it there.
     """
 
     def __init__(self, session: OpenSession) -> None:
@@ -108,13 +110,33 @@ class Intake:
             raise _used_already(known.id)
 
     async def known_task(self, given_id: str | None) -> TaskRecord | None:
-        """What was accepted under the id before; calls return in the order in which they came."""
+        """What was accepted under the id before: see `_known`."""
+        return await self._known(given_id, self._session.kernel.reads.task, self._tasks)
+
+    async def known_mail(self, given_id: str | None) -> MailRecord | None:
+        """What was accepted under the id before: see `_known`."""
+        return await self._known(given_id, self._session.kernel.reads.mail, self._mails)
+
+    async def _known(
+        self,
+        given_id: str | None,
+        read: Callable[[str], Coroutine[Any, Any, _Accepted | None]],
+        fresh: Mapping[str, _Accepted],
+    ) -> _Accepted | None:
+        """What was accepted under an id before, if one is given. Calls return in the order in which they came.
+
+        Raises `ClosedError` if the session was closed meanwhile.
+        """
         reads = self._session.kernel.reads
+        known: _Accepted | None = None
         if given_id is None:
             await reads.turn()
-            return None
-        stored = await reads.in_turn(reads.task(checked_id(given_id)))
-        return self._tasks.get(given_id) or stored
+        else:
+            stored = await reads.in_turn(read(checked_id(given_id)))
+            known = fresh.get(given_id) or stored
+        if self._session.kernel.closing:
+            raise self._session.kernel.log.failure or ClosedError()
+        return known
 
     async def mail(
         self,
@@ -162,8 +184,9 @@ class Intake:
     async def reply(self, mail_id: str, body: str, *, priority: Priority, reply_id: str | None) -> MailRecord:
         post = self._session.mail
         with self._session.kernel.reads.under_way.one_more():
-            found = await post.find(mail_id)
-            known = await self.known_mail(reply_id)
+            found, known = None, await self.known_mail(reply_id)
+            if known is None:
+                found = await post.find(mail_id)
         if known is not None:
             before = (known.sender, known.reply_to or "", known.body)
             return await self._again(known, before, (USER, mail_id, body))
@@ -171,14 +194,6 @@ class Intake:
         original = own_mail(USER, mail_id, found)
         mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
         return await self._sent(decision, mail, reply_id)
-
-    async def known_mail(self, given_id: str | None) -> MailRecord | None:
-        reads = self._session.kernel.reads
-        if given_id is None:
-            await reads.turn()
-            return None
-        stored = await reads.in_turn(reads.mail(checked_id(given_id)))
-        return self._mails.get(given_id) or stored
 
     async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
         if given_id is not None:
@@ -188,7 +203,7 @@ class Intake:
         return mail
 
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
-        known = await self._known_event(event_id)
+        known = await self._known(event_id, self._session.kernel.reads.event, self._events)
         if known is not None:
             return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
         check_event_data(data)
@@ -200,14 +215,6 @@ class Intake:
             decision.when_readable(lambda: self._events.pop(event_id, None))
         await decision.commit()
         return event
-
-    async def _known_event(self, given_id: str | None) -> EventRecord | None:
-        reads = self._session.kernel.reads
-        if given_id is None:
-            await reads.turn()
-            return None
-        stored = await reads.in_turn(reads.event(checked_id(given_id)))
-        return self._events.get(given_id) or stored
 
     async def _again(self, known: _Accepted, before: tuple[str, ...], now: tuple[str, ...]) -> _Accepted:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""

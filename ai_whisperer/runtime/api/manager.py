@@ -42,6 +42,7 @@ from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, 
 from ai_whisperer.runtime.api.page import Served, SessionPage
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
+from ai_whisperer.runtime.life.assembly import Outside
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.life.opening import close_session, open_session
 from ai_whisperer.runtime.life.store import open_store
@@ -167,22 +168,24 @@ class AsyncAgentSessionManager(
             session = await open_session(
                 self._session_id,
                 store,
-                clock=self._clock,
-                random=self._random,
-                ids=self._ids,
-                model_factory=self._model_factory,
-                default_model=self._model,
-                tools=self._tools,
-                stage=Stage(
-                    templates=self._templates,
-                    agent_tools=self._agent_tools,
-                    check_model=self._name_check,
-                    create_missing=self._create_missing,
+                Outside(
+                    clock=self._clock,
+                    random=self._random,
+                    ids=self._ids,
+                    model_factory=self._model_factory,
+                    default_model=self._model,
+                    tools=self._tools,
+                    stage=Stage(
+                        templates=self._templates,
+                        agent_tools=self._agent_tools,
+                        check_model=self._name_check,
+                        create_missing=self._create_missing,
+                    ),
+                    folders=self._folders,
+                    limits=self._limits,
+                    mcp_servers=self._mcp_servers,
+                    trial_turn=self._trial_turn,
                 ),
-                folders=self._folders,
-                limits=self._limits,
-                mcp_servers=self._mcp_servers,
-                trial_turn=self._trial_turn,
             )
         except BaseException:
             await self._release(store)

@@ -74,6 +74,8 @@ def dismiss(session: OpenSession, decision: Decision, task: TaskRecord, mail: Ma
     dismissed = replace(task, dismissed_at=decision.at)
     decision.unit.update_dismissal(dismissed)
     session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
+    if task.id in session.kernel.ended_lately:
+        session.kernel.ended_lately[task.id] = dismissed
     decision.tell(TaskDismissed(agent_id=task.agent_id, task_id=task.id))
     if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
         session.mail.move(decision, mail, MailState.ARCHIVED)

@@ -36,7 +36,7 @@ class SessionWork(SessionReader):
     """The half of the session manager that gives work and takes it back."""
 
     def __init__(self) -> None:
-        self._settling: set[str] = set()  # ended tasks that were retried or dismissed, which is not yet on disk
+        self._settling: set[str] = set()  # ended tasks that were retried or dismissed, which a read may miss
 
     @property
     @abstractmethod
@@ -205,8 +205,9 @@ class SessionWork(SessionReader):
                     else:
                         ready.append(ended)
                         room[ended.task.agent_id] += 1
-                queued, durable = self._requeue(ready)
-            await asyncio.shield(durable)
+                queued, durable = self._requeue(ready) if ready else ([], None)
+            if durable is not None:
+                await asyncio.shield(durable)
             retried += [task.id for task in queued]
         return RetriedTasks(retried=len(retried), not_retried=len(reasons), task_ids=tuple(retried), reasons=reasons)
 

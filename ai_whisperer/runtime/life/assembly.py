@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from ai_whisperer.core.blame import trial_key
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.clock import Clock, IdSource
+from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.mcp_config import McpServerConfig
@@ -59,22 +62,28 @@ from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.mcp.servers import McpServers
 
 
+class Outside(Struct, kw_only=True, frozen=True, eq=False):
+    """What comes into a session from outside: time, chance, models, tools, folders, and what holds by default."""
+
+    clock: Clock
+    random: random.Random
+    ids: IdSource
+    model_factory: ModelFactory
+    default_model: str
+    tools: Sequence[Tool]
+    stage: Stage
+    folders: Folders
+    limits: SessionLimits
+    mcp_servers: Mapping[str, McpServerConfig]
+    trial_turn: TrialTurn
+
+
 def assemble(
     session_id: str,
     store: Store,
     snapshot: SessionSnapshot,
     stated: StatedLimits,
-    *,
-    clock: Clock,
-    random: random.Random,
-    ids: IdSource,
-    model_factory: ModelFactory,
-    default_model: str,
-    tools: Sequence[Tool],
-    stage: Stage,
-    folders: Folders,
-    mcp_servers: Mapping[str, McpServerConfig],
-    trial_turn: TrialTurn,
+    outside: Outside,
 ) -> OpenSession:
     """The session as the snapshot has it, without its agents: see `recovery.restore`."""
     reads = Reads(store, session_id)
@@ -85,19 +94,19 @@ def assemble(
         store=store,
         reads=reads,
         log=log,
-        clock=SessionClock(clock, after=snapshot.last_at),
-        random=random,
-        ids=ids,
+        clock=SessionClock(outside.clock, after=snapshot.last_at),
+        random=outside.random,
+        ids=outside.ids,
         last_arrival=snapshot.last_arrival,
         roster=roster,
     )
     counters = Counters(session_id, snapshot.links, dead_tasks=snapshot.dead_tasks, dead_mails=snapshot.dead_mails)
     supplies = Supplies(
-        model_factory=model_factory,
-        default_model=default_model,
-        tools=tools,
-        mcp=McpServers(mcp_servers, clock=clock, tell=teller_of(kernel)),
-        folders=folders,
+        model_factory=outside.model_factory,
+        default_model=outside.default_model,
+        tools=outside.tools,
+        mcp=McpServers(outside.mcp_servers, clock=outside.clock, tell=teller_of(kernel)),
+        folders=outside.folders,
         stalls=StallWatch(kernel.event_loop),
     )
 
@@ -111,7 +120,7 @@ def assemble(
     waits = Waits(kernel, roster)
     lines = lines_of(roster)
     cycles = Cycles(kernel, roster, waits, lines)
-    turns = Turns(kernel, roster, waits, cycles, lines, shown=folders.shown)
+    turns = Turns(kernel, roster, waits, cycles, lines, shown=outside.folders.shown)
     approvals = Approvals(kernel, roster, waits, turns)
     locks = Locks(kernel, waits, cycles)
 
@@ -213,7 +222,7 @@ def assemble(
         rooms=rooms,
         supervisor=supervisor,
         task_end=task_end,
-        creation=AgentCreation(kernel, roster, supplies, stated, started, reached, schedules, stage, live=live),
-        trial_turn=trial_turn,
+        creation=AgentCreation(kernel, roster, supplies, stated, started, reached, schedules, outside.stage, live=live),
+        trial_turn=outside.trial_turn,
     )
     return session

@@ -4,68 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ai_whisperer.domain.clock import Clock, IdSource
-from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.errors import ClosedError
-from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.models.base import ModelFactory
-from ai_whisperer.runtime.agents.creation import Stage
-from ai_whisperer.runtime.agents.folders import Folders
 from ai_whisperer.runtime.life import recovery
-from ai_whisperer.runtime.life.assembly import assemble
+from ai_whisperer.runtime.life.assembly import Outside, assemble
 from ai_whisperer.runtime.life.open_session import OpenSession
-from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.store.base import SERVER, Store
-from ai_whisperer.tools.function import Tool
 
 _log = logging.getLogger(__name__)
 
 
-async def open_session(
-    session_id: str,
-    store: Store,
-    *,
-    clock: Clock,
-    random: random.Random,
-    ids: IdSource,
-    model_factory: ModelFactory,
-    default_model: str,
-    tools: Sequence[Tool],
-    stage: Stage,
-    folders: Folders,
-    limits: SessionLimits,
-    mcp_servers: Mapping[str, McpServerConfig],
-    trial_turn: TrialTurn,
-) -> OpenSession:
+async def open_session(session_id: str, store: Store, outside: Outside) -> OpenSession:
     """Bring the session into memory and go on where it was; raises a `StoreError` if it cannot be read."""
-    snapshot = await store.load(session_id)
-    stated = StatedLimits(setting=limits, server=await store.limits(SERVER), session=await store.limits(session_id))
-    session = assemble(
-        session_id,
-        store,
-        snapshot,
-        stated,
-        clock=clock,
-        random=random,
-        ids=ids,
-        model_factory=model_factory,
-        default_model=default_model,
-        tools=tools,
-        stage=stage,
-        folders=folders,
-        mcp_servers=mcp_servers,
-        trial_turn=trial_turn,
-    )
-    past = await recovery.read_past(session, snapshot)
+    failures: list[BaseException] = []
+    store.listen(session_id, lambda *_: None, failures.append)  # first: it is open once, and nobody else writes to it
+    try:
+        snapshot = await store.load(session_id)
+        stated = StatedLimits(
+            setting=outside.limits, server=await store.limits(SERVER), session=await store.limits(session_id)
+        )
+        session = assemble(session_id, store, snapshot, stated, outside)
+        past = await recovery.read_past(session, snapshot)
+    finally:
+        store.unlisten(session_id)
+    if failures:
+        raise failures[0]
     session.kernel.on_refused = lambda failure: fail_session(session, failure)
     store.listen(session_id, session.kernel.log.publish, session.kernel.on_refused)
-    recovery.restore(session, snapshot, past, stage.agent_tools)
+    recovery.restore(session, snapshot, past, outside.stage.agent_tools)
     session.schedules.restore(snapshot.schedules)
     recovery.resume(session, snapshot)
     session.schedules.arm_all()

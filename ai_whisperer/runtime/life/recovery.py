@@ -41,7 +41,8 @@ class Past(Struct, frozen=True):
 async def read_past(session: OpenSession, snapshot: SessionSnapshot) -> Past:
     """Read all that is needed before anything is brought back: then nothing waits until the session goes on."""
     reads, tasks = session.kernel.reads, snapshot.tasks
-    roots = {task.root_id for task in tasks if task.budget is not None}
+    running = [task for task in tasks if task.state is TaskState.RUNNING]
+    roots = dict.fromkeys(task.root_id for task in running if task.budget is not None)
     windows = [agent.definition.supervision.window_seconds for agent in snapshot.agents]
     since = session.kernel.clock.now() - max(windows, default=0.0)
     return Past(

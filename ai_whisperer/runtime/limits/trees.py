@@ -84,8 +84,11 @@ class Trees:
             self.know(root_id, await self._kernel.reads.tasks_of_tree(root_id))
         if to_grow and self.unknown(task, to_grow=True):
             meanwhile = self._growing.setdefault(root_id, set())
-            ids = await self._kernel.reads.ids_of_tree(root_id)
-            if self._growing.pop(root_id, None) is not None:
+            try:
+                ids = await self._kernel.reads.ids_of_tree(root_id)
+            finally:
+                is_first = self._growing.pop(root_id, None) is not None
+            if is_first:
                 self._sized(task, 1 + len(meanwhile.union(ids)), now=self._kernel.clock.now())
 
     def know(self, root_id: str, tasks: Iterable[TaskRecord]) -> None:
@@ -98,9 +101,11 @@ class Trees:
     async def usage_of(self, task: TaskRecord) -> Usage:
         """What the tree of the task has used so far, whether a task of it runs or not."""
         await self.look_up(task)
-        if task.root_id in self._used:
-            return self.used(task)
-        return _sum({each.id: each.usage for each in await self._kernel.reads.tasks_of_tree(task.root_id)})
+        if task.root_id not in self._used:
+            tasks = await self._kernel.reads.tasks_of_tree(task.root_id)
+            if task.root_id not in self._used:
+                return _sum({each.id: each.usage for each in tasks})
+        return self.used(task)
 
     def _is_new(self, task: TaskRecord) -> bool:
         """Whether the task has caused nothing yet: a root that is newer than all whose sizes were forgotten."""

@@ -39,7 +39,7 @@ class Continuations:
         if earlier.parts:
             self._earlier[task.id] = earlier.parts
         if earlier.question is not None:
-            self._mail.take_up(earlier.question, by=task.id)
+            self._mail.take_up(self._mail.in_memory(earlier.question.id) or earlier.question, by=task.id)
 
     def task_continued(self, _: Decision, task: TaskRecord, following: TaskRecord) -> None:
         self._earlier[following.id] = self.parts_of(task)

@@ -230,6 +230,7 @@ class Mail:
         """Give a task that is taken up again its mail back; raises `StateError` if that went another way meanwhile."""
         if mail is None:
             return
+        mail = self.in_memory(mail.id) or mail
         if mail.task_id != task.id:
             raise StateError(
                 f"Task {task.id} was for mail {mail.id}, which went back to the mailbox and is handled from there."

@@ -114,9 +114,12 @@ class Rooms:
 
     async def stored_unseen(self, room: RoomRecord) -> list[MessageRecord]:
         """What some member has not seen, as far as it can be shown and the store has it."""
-        seen = min(room.seen.get(member, 0) for member in room.members)
-        after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
-        return await self._kernel.reads.messages(room.id, after=after, limit=rules.MAX_MESSAGES_SHOWN)
+        while True:
+            after = _first_unseen(room)
+            found = await self._kernel.reads.messages(room.id, after=after, limit=rules.MAX_MESSAGES_SHOWN)
+            room = self._rooms[room.id]
+            if _first_unseen(room) >= after:  # else a member came meanwhile that has seen less
+                return found
 
     def asks_others(self, task: TaskRecord, response: ChannelResponse) -> bool:
         """Whether this answer of a task is a message that others may be asked to answer: see `look_up_for`."""
@@ -124,7 +127,7 @@ class Rooms:
         if turn is None or task.agent_id not in (room := self._rooms[turn.room_id]).members:
             return False
         text = self._continuations.answer_of(replace(task, result=response))
-        return bool(rules.mentioned(room, self._mentions(room, text), sender=task.agent_id))
+        return not rules.is_pass(room, text) and bool(self._mentioned(room, task, _posted(text)))
 
     async def look_up_for(self, task: TaskRecord) -> None:
         """Look up what those have not seen who may be asked by the answer of the task: that is decided next."""
@@ -186,8 +189,8 @@ class Rooms:
             )
 
     def _post_answer(self, decision: Decision, room: RoomRecord, task: TaskRecord, *, text: str, hops: int) -> None:
-        text = shortened(text, rules.MAX_MESSAGE_BYTES)
-        named = rules.mentioned(room, self._mentions(room, text), sender=task.agent_id)
+        text = _posted(text)
+        named = self._mentioned(room, task, text)
         absent = {member: reason for member in named if (reason := self._why_absent(room, member))}
         message = self._message(
             decision, room, sender=task.agent_id, text=text, message_id=rules.answer_id(task), mentions=named
@@ -244,7 +247,8 @@ class Rooms:
         cause: TaskRecord | None,
     ) -> MessageRecord:
         """Put a message into the room and give those who are asked their tasks."""
-        shown = [*self._unseen(room, asked), message]
+        stored = self._looked_up.pop(room.id, ())
+        shown = [*self._unseen(room, asked, stored), message]
         names = {member: self._agent(member).record.definition.name for member in room.members}
         tasks = [self._task(room, shown, agent, names=names, cause=cause) for agent in asked]
         message = replace(message, asked={task.agent_id: task.id for task in tasks})
@@ -260,13 +264,12 @@ class Rooms:
             agent.work.accept_task(decision, task)
         return message
 
-    def _unseen(self, room: RoomRecord, asked: Sequence[Agent]) -> list[MessageRecord]:
-        """What some of those who are asked have not seen, as far as it can be shown. It was looked up."""
+    def _unseen(self, room: RoomRecord, asked: Sequence[Agent], stored: Iterable[MessageRecord]) -> list[MessageRecord]:
+        """What some of those who are asked have not seen, as far as it can be shown, with what was looked up."""
         if not asked:
             return []
         seen = min(room.seen.get(agent.agent_id, 0) for agent in asked)
         after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
-        stored = self._looked_up.pop(room.id)
         return self.transcript.with_fresh(room.id, after, [each for each in stored if each.number > after])
 
     def _task(
@@ -336,6 +339,10 @@ class Rooms:
             names |= dict.fromkeys((member, definition.name, *definition.aliases), member)
         return mentions_in(text, names)
 
+    def _mentioned(self, room: RoomRecord, task: TaskRecord, text: str) -> tuple[str, ...]:
+        """Whom a message that is the answer of the task names."""
+        return rules.mentioned(room, self._mentions(room, text), sender=task.agent_id)
+
     def _tell_absent(self, decision: Decision, message: MessageRecord, member: str, reason: str) -> None:
         decision.tell(RoomAbsent(room_id=message.room_id, number=message.number, agent_id=member, reason=reason))
 
@@ -349,6 +356,16 @@ class Rooms:
                 error=failure,
             )
         )
+
+
+def _first_unseen(room: RoomRecord) -> int:
+    """The number after which there is something that a member has not seen, as far as it can be shown."""
+    return max(min(room.seen.get(member, 0) for member in room.members), room.last_number - rules.MAX_MESSAGES_SHOWN)
+
+
+def _posted(text: str) -> str:
+    """An answer as it is posted."""
+    return shortened(text, rules.MAX_MESSAGE_BYTES)
 
 
 def turn_of(task: TaskRecord) -> RoomTurn | None:

@@ -9,7 +9,7 @@ from ai_whisperer.runtime.session.decision import Decision
 
 
 class Transcript:
-    """Reads what was decided, durable or not. Only what is not durable yet is kept in memory."""
+    """Keeps messages in memory until whoever reads the store finds them there."""
 
     def __init__(self) -> None:
         self._fresh: dict[str, MessageRecord] = {}

@@ -62,7 +62,7 @@ class Kernel:
         self._arrival = last_arrival
         self._waiters: dict[str, set[asyncio.Future[TaskRecord]]] = {}
         self._watch = ClockWatch(clock, roster, tell=self._tell_clock)
-        self.timers = Timers(clock, on_look=self._look_at_clock)
+        self.timers = Timers(clock, on_look=self._look_at_clock, context=self.context.copy())
 
     def decide(self, cause: str) -> Decision:
         """Begin a decision; raises what the store failed with, if it did."""

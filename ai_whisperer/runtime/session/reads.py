@@ -23,7 +23,10 @@ _Read = Callable[Concatenate[Store, str, P], Coroutine[Any, Any, T]]
 
 
 def _own(read: _Read[P, T]) -> Callable[Concatenate[Reads, P], Coroutine[Any, Any, T]]:
-    """This read of the store, of the own session, counted while it is under way."""
+    """This read of the store, of the own session, counted while it is under way.
+
+    `Store` is a protocol: only the name of the read is taken from it, and its types.
+    """
     name = read.__name__
 
     def counted(self: Reads, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable
+from contextvars import Context, copy_context
 
 from ai_whisperer.runtime.session.clock import SessionClock
 
@@ -19,12 +20,18 @@ _SLACK = 64
 class Timers:
     """Calls back when a time has come; at once if it is past. After `close` nothing is called back any more."""
 
-    def __init__(self, clock: SessionClock, *, on_look: Callable[[], None] = lambda: None) -> None:
-        """`on_look` is called before what is due, once a minute at least while there is something to come."""
+    def __init__(
+        self, clock: SessionClock, *, on_look: Callable[[], None] = lambda: None, context: Context | None = None
+    ) -> None:
+        """`on_look` is called before what is due, once a minute at least while there is something to come.
+
+        What is called back runs in that context, not in that of whoever happened to set the next time.
+        """
         self._steady = _DueTimes(clock.now)
         self._wall = _DueTimes(clock.wall)
         self._on_look = on_look
         self._count = 0
+        self._context = context or copy_context()
         self._handle: asyncio.TimerHandle | None = None
         self._closed = False
         self._firing = False
@@ -79,7 +86,8 @@ class Timers:
         self._disarm()
         nap = min(self._steady.next_in(), self._wall.next_in())
         if nap < _NEVER:
-            self._handle = asyncio.get_running_loop().call_later(min(max(nap, 0.0), _LONGEST_NAP_SECONDS), self._fire)
+            seconds = min(max(nap, 0.0), _LONGEST_NAP_SECONDS)
+            self._handle = asyncio.get_running_loop().call_later(seconds, self._fire, context=self._context)
 
     def _fire(self) -> None:
         self._handle = None

@@ -141,7 +141,7 @@ class Approvals:
         if approvals is None:
             return
         loop = self._roster.running.get(task.id)
-        # A task that does not run was withdrawn what had not begun when it ended before.
+        # A task that waits to be retried has none that is unbegun: these were withdrawn when it ended.
         unbegun = set() if loop is None else set(approvals).difference(step.id for step in loop.running.journal.steps)
         for approval in approvals.values():
             if approval.state is ApprovalState.PENDING:
