@@ -203,6 +203,10 @@ class Store(Protocol):
         """Wait until all that was submitted so far is on disk or refused."""
         ...
 
+    def flushing(self) -> asyncio.Future[None]:
+        """Is done when `flushed` would return."""
+        ...
+
     def on_their_way(self, session_id: str) -> tuple[int, float | None]:
         """How many notifications were submitted and not called back with yet, and when the last of these was."""
         ...

@@ -225,9 +225,16 @@ class GroupCommit:
     async def flushed(self) -> None:
         """Wait until all that was submitted so far is on disk, or refused, or the store has failed."""
         if not self.is_flushed:
-            flushed = asyncio.get_running_loop().create_future()
+            await self.flushing()
+
+    def flushing(self) -> asyncio.Future[None]:
+        """Is done when all that was submitted so far is on disk, or refused, or the store has failed."""
+        flushed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.is_flushed:
+            flushed.set_result(None)
+        else:
             self._flushing.append((self._submitted, flushed))
-            await flushed
+        return flushed
 
     def on_their_way(self, session_id: str) -> tuple[int, float | None]:
         """How many notifications of the session were submitted and are not published, and when the last of them was."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskRecord
@@ -88,9 +88,9 @@ class Decision:
         is_watched = self._durable_calls or self._readable_calls or self._ended
         await (asyncio.shield(durable) if is_watched else durable)
 
-    def _forget(self, durable: asyncio.Future[Any]) -> None:
+    def _forget(self, durable: asyncio.Future[None]) -> None:
         if durable.cancelled():  # whoever waited for it was; the unit is on its way all the same
-            asyncio.ensure_future(self._home.store.flushed()).add_done_callback(self._forget)
+            self._home.store.flushing().add_done_callback(self._forget)
             return
         for forget in self._readable_calls or ():
             self._home.reads.under_way.when_seen(forget)

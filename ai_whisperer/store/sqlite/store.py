@@ -146,6 +146,9 @@ class SqliteStore:
     async def flushed(self) -> None:
         await self._groups.flushed()
 
+    def flushing(self) -> asyncio.Future[None]:
+        return self._groups.flushing()
+
     def on_their_way(self, session_id: str) -> tuple[int, float | None]:
         return self._groups.on_their_way(session_id)
 
