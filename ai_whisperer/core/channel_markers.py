@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 
 
 class Channel(StrEnum):
@@ -42,11 +42,12 @@ MARKER = re.compile(rf"\[(?:/?(?:{_NAMES})|{_CONTINUE[1:-1]})\]", re.IGNORECASE)
 """A text without any is plain, wherever its lines begin."""
 _LINE_OF_NOTE = re.compile(_START_OF_NOTE, re.IGNORECASE)
 _NEXT_LINE_OF_NOTE = re.compile(rf"\n(?={_START_OF_NOTE})", re.IGNORECASE)
-_NEXT_OF_NOTE = {
-    channel: re.compile(rf"\[(?=/{channel}\]|[/a-z]{{0,11}}\Z)|\n(?={_START_OF_NOTE})", re.IGNORECASE)
-    for channel in Channel
-}
-"""In the channel that a marker opened: its closing marker too, wherever it stands."""
+
+
+@cache
+def _next_of_note(channel: Channel) -> re.Pattern[str]:
+    """In the channel that a marker opened: the closing marker too, wherever it stands."""
+    return re.compile(rf"\[(?=/{channel}\]|[/a-z]{{0,11}}\Z)|\n(?={_START_OF_NOTE})", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16)
@@ -219,7 +220,7 @@ class MarkerScanner:
 
     def _line_rest(self, text: str, at: int) -> int:
         """In a line with nothing to note at its start: the next one that may have is looked for."""
-        found = (_NEXT_OF_NOTE[self._channel] if self._opened else _NEXT_LINE_OF_NOTE).search(text, at)
+        found = (_next_of_note(self._channel) if self._opened else _NEXT_LINE_OF_NOTE).search(text, at)
         if found is None:
             self._emit(text[at:])
             return len(text)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ai_whisperer.core.failures import failure_from
+from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.secrets import redacted, redacted_data, redactor, remember_secret
 

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core import blame
-from ai_whisperer.core.failures import failure_from
+from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.next_step import (
     OUTCOME_UNKNOWN,
     CallTools,

@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.failures import failed
+from ai_whisperer.core.failure_records import failed
 from ai_whisperer.core.marks import harmless
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import ToolCall, ToolResult

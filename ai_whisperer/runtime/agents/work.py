@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core import lifecycle
 from ai_whisperer.core.budgets import on_default_budget
-from ai_whisperer.core.failures import failure_from
+from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import summary_of, task_for_mail

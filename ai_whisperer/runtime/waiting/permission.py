@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ai_whisperer.core.failures import failed
+from ai_whisperer.core.failure_records import failed
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from ai_whisperer.core.failures import failed
+from ai_whisperer.core.failure_records import failed
 from ai_whisperer.core.resources import ResourceLines, ResourceRequest
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.notifications.resources import ResourceGranted, ResourceWaiting
