@@ -18,6 +18,7 @@ from ai_whisperer.domain.clock import SystemClock
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import LockNotHeldError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
@@ -372,3 +373,25 @@ def test_the_system_counts_seconds_that_nobody_can_set() -> None:
     clock = SystemClock()
     readings = [clock.elapsed() for _ in range(100)]
     assert readings == sorted(readings)
+
+
+@pytest.mark.parametrize("seconds", [HOUR, -HOUR])
+def test_what_begins_after_the_clock_was_set_while_nothing_was_counted_takes_its_time(seconds: float) -> None:
+    async def main() -> None:
+        clock = VirtualClock()
+        async with AsyncAgentSessionManager(clock=clock, model_factory=lambda _: FunctionModel(say)) as manager:
+            for name in ("sleeper", "late"):
+                await manager.create_agent(name)
+            await manager.pause_agent("late")
+            await asyncio.sleep(10)
+            clock.set(seconds)
+            begun = clock.elapsed()
+            await manager.sleep_agent("sleeper", duration_seconds=30)
+            task = await manager.send_task("late", "too long", timeout_seconds=60)
+            await asyncio.sleep(29)
+            assert manager.get_agent_status("sleeper").state == "sleeping"
+            await manager.wait_task(task)
+            assert clock.elapsed() - begun == pytest.approx(60, abs=1)
+            assert manager.get_agent_status("sleeper").state != "sleeping"
+
+    simulate(main())

@@ -8,6 +8,7 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.core.marks import without_marks
+from ai_whisperer.core.rooms import MAX_MESSAGE_BYTES
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.room_stage import MEMBERS, group, said, silence, told
@@ -161,3 +162,20 @@ def test_without_a_mention_those_who_are_stopped_are_left_out_and_named() -> Non
         assert all(message.sender != "bob" for message in await manager.room_messages(room))
 
     play(scenario)
+
+
+def test_a_mention_that_only_the_cut_makes_is_answered_as_any_other() -> None:
+    beginning = "x" * (MAX_MESSAGE_BYTES - len(" @bob")) + " @bob"
+
+    def say(request: ModelRequest) -> str:
+        return f"{beginning}by is not here" if request.agent_id == "alice" else "here I am"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        room = await group(manager, "alice", "bob")
+        await manager.post_message(room, "@alice hello")
+        await silence(manager)
+        _, long, answer = await said(manager, room)
+        assert long.startswith(f"alice: {beginning}\n[cut: ")
+        assert answer == "bob: here I am"
+
+    play(scenario, say)

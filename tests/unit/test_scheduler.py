@@ -159,3 +159,20 @@ def test_entries_that_were_cancelled_do_not_pile_up_behind_one_that_is_live() ->
         assert len(scheduler._steady._heap) < 100
 
     simulate(main())
+
+
+def test_what_was_cancelled_keeps_nothing_from_its_time_after_the_clock_has_followed_the_wall_clock() -> None:
+    async def scenario() -> list[float]:
+        clock = VirtualClock(0.0)
+        session = SessionClock(clock)
+        scheduler = Timers(session)
+        fired: list[float] = []
+        scheduler.at(session.now() + 1000, "sleep", lambda: fired.append(-1.0))
+        scheduler.cancel("sleep")
+        clock.set(3600)
+        session.settle(after=session.now())
+        scheduler.at(session.now() + 10, "lease", lambda: fired.append(clock.elapsed()))
+        await asyncio.sleep(2000)
+        return fired
+
+    assert simulate(scenario()) == [10.0]
