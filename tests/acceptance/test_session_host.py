@@ -31,6 +31,8 @@ from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
 from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.testing.simulation import simulate
 
 Scene = Callable[[SessionHost], Awaitable[None]]
 
@@ -338,3 +340,35 @@ def test_a_store_that_fails_as_a_whole_ends_the_server(
             assert isinstance(await host.failed, kind)
 
     play(tmp_path, scene, committer)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_store_whose_reads_take_time_confuses_nobody(seed: int) -> None:
+    disk = SimulatedDisk(seed, slowest_read_seconds=0.1)
+
+    async def main() -> None:
+        store = disk.open()
+        host = host_on(store)
+        await host.start(session_id="default")
+        made = await all_of(host.create("alice", "hers"), host.create("bob", "hers"))
+        assert [type(each) for each in made if isinstance(each, Exception)] == [DuplicateIdError]
+        owner = next(each.owner for each in made if isinstance(each, SessionSummary))
+        *found, _ = await all_of(
+            *(host.session(owner, "hers") for _ in range(5)), host.set_limits({"max_task_seconds": 7})
+        )
+        assert len(set(map(id, found))) == 1, "it was opened once"
+        held = {each.name: each.value for each in found[0].get_limits().limits}
+        assert held["max_task_seconds"] == 7, "limits that are set while it is opened hold for it"
+        await host.create(LOCAL, "doomed")
+        await all_of(host.session(LOCAL, "doomed"), host.delete(LOCAL, "doomed"), host.session(LOCAL, "doomed"))
+        assert "doomed" not in [each.id for each in await host.list(LOCAL, limit=10)]
+        await host.create(LOCAL, "late")
+        opening = asyncio.ensure_future(host.session(LOCAL, "late"))
+        await asyncio.sleep(0.01)
+        await host.close(grace_seconds=0)
+        await asyncio.wait([opening])
+        assert isinstance(opening.exception(), ClosedError) or opening.result() not in host.open_sessions
+        await store.close()
+
+    simulate(main(), seed=seed)
+    disk.close()

@@ -67,10 +67,11 @@ def play_over_crash(
     *,
     crash_after_seconds: float,
     down_for_seconds: float = 0.0,
+    slowest_read_seconds: float = 0.0,
     **settings: Any,
 ) -> None:
     """Run the first scenario until the process dies at that time, then the second one on what the disk has."""
-    disk = SimulatedDisk(settings.get("seed", 0))
+    disk = SimulatedDisk(settings.get("seed", 0), slowest_read_seconds=slowest_read_seconds)
 
     async def first() -> None:
         manager = opened(disk.open(), say, **settings)
