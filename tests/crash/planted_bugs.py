@@ -61,10 +61,8 @@ def accept_again(_: KillSwitch) -> None:
 
     def accept(original: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
         def accepted(self: Intake, *arguments: Any, **options: Any) -> Awaitable[Any]:
-            store = self._session.kernel.store
-            find = store.task if name == "task_id" else store.mail
-            if find(self._session.kernel.session_id, options[name]):
-                options[name] = None
+            if options["known"] is not None:
+                options |= {name: None, "known": None}
             return original(self, *arguments, **options)
 
         return accepted
