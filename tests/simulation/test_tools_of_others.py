@@ -98,6 +98,12 @@ def with_context(ctx: pydantic_ai.RunContext[int], x: int) -> int:
 failing_gently = failing.model_copy(update={"handle_tool_error": True, "name": "failing_gently"})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """Libraries import the rest of themselves at the first call, which takes longer than a simulation waits for."""
+    search.invoke({"query": "pens"})
+
+
 @pytest.mark.parametrize(
     ("given", "arguments", "told"),
     [
