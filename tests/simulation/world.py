@@ -91,8 +91,8 @@ class World:
             ("repeatable", {"seconds": chance.random() * 5, "touches": _some_touches(chance)}),
             ("check_mail", {}),
             chance.choice((("report_progress", {"percent": 50}), ("nonsense", {}))),
-            self._lock_call(chance),
-            self._lock_call(chance),
+            self.lock_call(chance),
+            self.lock_call(chance),
             (ALWAYS_ASKS, {"seconds": 1.0, "touches": chance.choice(([], ["write ledger"], ["read ledger"]))}),
         ]
         depth = _depth_of(request)
@@ -102,12 +102,20 @@ class World:
             options.append(("reply_mail", {"mail_id": mail_ids[-1], "body": f"b depth={depth + 1}"}))
         return chance.choice(options)
 
-    def _lock_call(self, chance: random.Random) -> Call:
+    def lock_call(self, chance: random.Random) -> Call:
         name = chance.choice(LOCKS)
         if chance.random() < 0.3:
             return ("release_lock", {"name": name})
         times = {"ttl_seconds": chance.choice((1.0, 5.0, 20.0)), "wait_seconds": chance.choice((None, 0.5, 10.0))}
         return ("acquire_lock", {"name": name, **times})
+
+    def question(self, request: ModelRequest, chance: random.Random, index: int) -> Call | None:
+        """A call that asks another and waits; None if it would be too deep."""
+        depth = _depth_of(request)
+        if depth >= DEEPEST:
+            return None
+        talk = self._talk(request, chance, f"depth={depth + 1} {request.step_id}/{index}")
+        return next(call for call in talk if call[0] == "send_mail_with_switch")
 
     def _talk(self, request: ModelRequest, chance: random.Random, what: str) -> list[Call]:
         """Calls that reach others, each of which says in `what` how deep it is."""
