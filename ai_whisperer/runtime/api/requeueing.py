@@ -75,7 +75,7 @@ def dismiss(session: OpenSession, decision: Decision, task: TaskRecord, mail: Ma
     decision.unit.update_dismissal(dismissed)
     session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
     if task.id in session.kernel.ended_lately:
-        session.kernel.ended_lately[task.id] = dismissed
+        session.kernel.ended_lately.keep(task.id, dismissed, until=decision.when_readable)
     decision.tell(TaskDismissed(agent_id=task.agent_id, task_id=task.id))
     if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
         session.mail.move(decision, mail, MailState.ARCHIVED)
