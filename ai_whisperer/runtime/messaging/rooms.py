@@ -270,7 +270,7 @@ class Rooms:
             return []
         seen = min(room.seen.get(agent.agent_id, 0) for agent in asked)
         after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
-        return self.transcript.with_fresh(room.id, after, [each for each in stored if each.number > after])
+        return self.transcript.with_fresh(room, after, stored)
 
     def _task(
         self,
