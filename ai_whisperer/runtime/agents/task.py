@@ -124,7 +124,8 @@ class RunningTask:
     def _end(self, decision: Decision, action: Complete | Continue | Fail) -> None:
         match action:
             case Complete(response=response):
-                self._agent.parts.task_end.complete(decision, self, response)
+                unseen = () if self.found is None else self.found.unseen
+                self._agent.parts.task_end.complete(decision, self, response, unseen=unseen)
             case Continue(response=response):
                 self._continue(decision, response)
             case Fail(failure=failure):

@@ -28,7 +28,7 @@ class EndedTask(Struct, frozen=True):
     used: Usage
 
 
-async def look_up(session: OpenSession, task: TaskRecord) -> EndedTask:
+async def look_up_ended(session: OpenSession, task: TaskRecord) -> EndedTask:
     """Look up what is needed to take the task up again. Hold the reads until that is decided."""
     steps = await session.kernel.reads.steps(task.id)
     earlier = await earlier_of(session.kernel.reads, task)

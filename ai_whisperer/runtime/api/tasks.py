@@ -22,7 +22,7 @@ from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.reading import SessionReader
-from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up, queue_when_durable, requeue
+from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up_ended, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.continuations import answer_of
 from ai_whisperer.runtime.session.cause import by_caller
@@ -181,7 +181,7 @@ class SessionWork(SessionReader):
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         with self._session.kernel.reads.under_way.one_more():
-            ended = await look_up(self._session, await self._last_part(task))
+            ended = await look_up_ended(self._session, await self._last_part(task))
             self._check_retry(ended)
             (queued,), durable = self._requeue([ended])
         await asyncio.shield(durable)
@@ -196,7 +196,7 @@ class SessionWork(SessionReader):
         reasons: dict[str, str] = {}
         for batch in _batches(failed, _RETRIED_AT_ONCE):
             with self._session.kernel.reads.under_way.one_more():
-                known = [await look_up(self._session, await self.get_task(each)) for each in batch]
+                known = [await look_up_ended(self._session, await self.get_task(each)) for each in batch]
                 ready: list[EndedTask] = []
                 room: Counter[str] = Counter()
                 for ended in known:
