@@ -7,7 +7,7 @@ from collections import Counter
 from msgspec import UNSET
 
 from ai_whisperer.core.contexts import text_bytes
-from ai_whisperer.core.retry import Wait
+from ai_whisperer.core.model_failures import Wait
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.domain.conversation import ToolRun
 from ai_whisperer.domain.limits import LimitAction, LimitScope
