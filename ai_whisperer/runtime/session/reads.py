@@ -93,6 +93,9 @@ class Overlay(Generic[K, T]):
 
         until(forget)
 
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
     def __contains__(self, key: K) -> bool:
         return key in self._kept
 
