@@ -239,7 +239,7 @@ class RunningTask:
         """Do not make a call that was made often enough; the model is told so."""
         if step.call is not None:
             if not any(map(is_refused, self.journal.steps)):
-                self._agent.parts.reached.call_refused(decision, self.journal.task, repeats)
+                self._agent.parts.reached.refused(decision, self.journal.task, "max_same_calls", used=repeats)
             self.journal.record_result(decision, step, not_run_again(step.call, repeats))
 
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
