@@ -13,7 +13,8 @@ import typer
 
 from ai_whisperer.cli.short_ids import whole_session_id
 from ai_whisperer.errors import ConnectionLostError, SettingsError, WhispererError
-from ai_whisperer.settings import LoadedSettings, Settings, load_settings
+from ai_whisperer.setting_sources import load_settings
+from ai_whisperer.settings import LoadedSettings, Settings
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client

@@ -1,15 +1,16 @@
-"""The rules of mail: what may be sent, what its states mean, how a model is shown it."""
+"""The rules of mail: what may be sent, what its states mean, how a model is shown it, which task it becomes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from msgspec.structs import replace
 
 from ai_whisperer.core.marks import harmless, said
+from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import check_text, one_line
 from ai_whisperer.domain.mail import MailRecord, MailState
-from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
 
 _MOVES: Mapping[MailState, frozenset[MailState]] = {
@@ -74,6 +75,36 @@ def mark_of(given: MailState | str) -> MailState:
     if given not in (MailState.READ, MailState.ARCHIVED):
         raise InvalidInputError(f"A mail can be marked as read or archived, not as '{given}'.")
     return MailState(given)
+
+
+def task_for_mail(mail: MailRecord, *, task_id: str, now: float, busy_threads: Container[str] = ()) -> TaskRecord:
+    """The task that a mail becomes when it is its turn in the queue of its agent (`agents/work`); it runs at once.
+
+    An awaited mail does not wait for its thread: if that is busy, it opens one of its own.
+    """
+    thread_id, origin = mail.work_thread_id, mail.origin
+    if mail.awaited:
+        origin = replace(origin or Origin(), answers=mail.id)
+        if thread_id in busy_threads:
+            thread_id = f"{mail.id}{SWITCH_SUFFIX}"
+    return TaskRecord(
+        session_id=mail.session_id,
+        id=task_id,
+        agent_id=mail.recipient,
+        thread_id=thread_id,
+        kind=TaskKind.MAIL,
+        prompt=as_prompt(mail),
+        arrival=mail.arrival,
+        cause=f"mail:{mail.id}",
+        priority=mail.priority,
+        state=TaskState.RUNNING,
+        mail_id=mail.id,
+        parent_id=parent_of(mail.cause),
+        attempts=1,
+        created_at=now,
+        started_at=now,
+        origin=origin,
+    )
 
 
 def as_prompt(mail: MailRecord) -> str:

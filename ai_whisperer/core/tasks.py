@@ -1,20 +1,21 @@
-"""What becomes a task: a mail, a wake-up, an event, a due schedule, a delegation, an answer that asks for more."""
+"""What becomes a task: a wake-up, an event, a due schedule, a delegation, an answer that asks for more.
+
+A mail does too: see `core.mailbox`.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.mailbox import as_prompt
 from ai_whisperer.core.marks import as_json, named, quoted, said, without_marks
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.events import EventRecord
-from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
-from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import TaskEndedError
 
 _MAX_EVENT_DATA_CHARACTERS = 100_000
@@ -93,36 +94,6 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
         continuation=task.continuation + 1,
         created_at=now,
         origin=replace(task.origin or Origin(), root_id=task.root_id),
-    )
-
-
-def task_for_mail(mail: MailRecord, *, task_id: str, now: float, busy_threads: Container[str] = ()) -> TaskRecord:
-    """The task that a mail becomes when its turn comes; it runs from the start.
-
-    An awaited mail does not wait for its thread: if that is busy, it opens one of its own.
-    """
-    thread_id, origin = mail.work_thread_id, mail.origin
-    if mail.awaited:
-        origin = replace(origin or Origin(), answers=mail.id)
-        if thread_id in busy_threads:
-            thread_id = f"{mail.id}{SWITCH_SUFFIX}"
-    return TaskRecord(
-        session_id=mail.session_id,
-        id=task_id,
-        agent_id=mail.recipient,
-        thread_id=thread_id,
-        kind=TaskKind.MAIL,
-        prompt=as_prompt(mail),
-        arrival=mail.arrival,
-        cause=f"mail:{mail.id}",
-        priority=mail.priority,
-        state=TaskState.RUNNING,
-        mail_id=mail.id,
-        parent_id=parent_of(mail.cause),
-        attempts=1,
-        created_at=now,
-        started_at=now,
-        origin=origin,
     )
 
 

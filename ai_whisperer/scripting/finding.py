@@ -15,7 +15,8 @@ from ai_whisperer.errors import ConnectionLostError, DuplicateIdError, StoreInUs
 from ai_whisperer.models.detection import found_model
 from ai_whisperer.models.names import AUTO
 from ai_whisperer.server.address import Address, find_address
-from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.setting_sources import load_settings
+from ai_whisperer.settings import Settings
 
 _STARTING_SECONDS = 15.0
 """So long another program may hold the data folder before its server can be reached, or after it could be."""

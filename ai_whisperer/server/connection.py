@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ai_whisperer.errors import ClosedError, ConnectionLostError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol import jsonrpc
@@ -15,7 +16,7 @@ from ai_whisperer.protocol.catalog import method_named
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.locks import ACQUIRE_LOCK
-from ai_whisperer.protocol.method import Method
+from ai_whisperer.protocol.method import InSession, Method
 from ai_whisperer.protocol.sessions import DELETE_SESSION
 from ai_whisperer.protocol.tasks import WAIT_TASK
 from ai_whisperer.runtime.session.cause import called_by
@@ -80,6 +81,7 @@ class Connection:
         self._to_begin = 0
         self._at_work: set[asyncio.Task[None]] = set()
         self._waits: set[asyncio.Task[Any]] = set()
+        self._entering: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._leaving = False
         self._room = asyncio.Event()
         self._room.set()
@@ -121,12 +123,12 @@ class Connection:
         return frame if self._rate.allows(len(frame.entries)) else _refused(frame)
 
     def _answered_at_once(self, frame: Frame) -> bool:
-        """Answer a single call if nothing has to be waited for, all calls before it have begun, and nothing is wrong.
+        """Answer a single call if nothing has to be waited for, all calls before it are at work, and nothing is wrong.
 
         What is wrong is found again by the task that answers in its place, and told there.
         """
         call = frame.entries[0] if len(frame.entries) == 1 else None
-        if not isinstance(call, Call) or not call.is_answered or frame.is_batch or self._to_begin:
+        if not isinstance(call, Call) or not call.is_answered or frame.is_batch or self._to_begin or self._entering:
             return False
         answer = ANSWERS.get(call.method)
         if not isinstance(answer, Read | Fact) or not self._outbox.is_ready:
@@ -209,8 +211,8 @@ class Connection:
             method = method_named(call.method)
             known = method.name
             params = method.read_params(bytes(call.params))
-            if method.name.startswith(_GUIDE):
-                await self._begin_with(method, params)
+            if isinstance(params, InSession) and method is not DELETE_SESSION:
+                await self._enter(method, params)
             with called_by(f"request:{request_id}"), self._only_waiting() if method in _LATE else _nothing:
                 result = await ANSWERS[known](self._caller, params)
             return method.write_result(result)
@@ -239,12 +241,21 @@ class Connection:
         """Whether the client gets the notifications of the session from this call on, which is one of the guide."""
         return self._follows and method.name.startswith(_GUIDE) and not self._feeds.is_settled(params.session_id)
 
-    async def _begin_with(self, method: Method[Any, Any], params: Any) -> None:
-        """Let the session be there if the method makes sense in a new one, and follow it."""
-        if method in IN_NEW_SESSIONS:
-            await self._caller.host.create_if_missing(self._caller.principal, params.session_id)
-        if self._is_to_follow(method, params):
-            self._feeds.follow(await self._caller.session(params.session_id), self._outbox)
+    async def _enter(self, method: Method[Any, Any], params: InSession) -> None:
+        """Let the session be open, and there if the method makes sense in a new one, and follow it.
+
+        As long as a call waits for that, those that come after it wait too, so that they keep their order.
+        """
+        host, principal, session_id = self._caller.host, self._caller.principal, params.session_id
+        waits = session_id in self._entering or self._is_to_follow(method, params)
+        if not waits and host.open_session(principal, session_id) is not None:
+            return
+        async with self._entering.setdefault(session_id, asyncio.Lock()):
+            if method in IN_NEW_SESSIONS:
+                await host.create_if_missing(principal, session_id)
+            session = await host.session(principal, session_id)
+            if self._is_to_follow(method, params):
+                self._feeds.follow(session, self._outbox)
 
     @contextmanager
     def _only_waiting(self) -> Iterator[None]:

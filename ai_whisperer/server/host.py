@@ -32,7 +32,7 @@ from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.agents.folders import remove_work_of
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
-from ai_whisperer.runtime.session.reads import ReadsUnderWay
+from ai_whisperer.runtime.session.reads import Overlay, ReadsUnderWay
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.settings import LOCAL
@@ -97,7 +97,7 @@ class SessionHost:
             trial_turn=TrialTurn(),
         )
         self._open: dict[str, _OpenSession] = {}
-        self._created: dict[str, SessionRecord] = {}  # which a read may miss
+        self._created: Overlay[str, SessionRecord] = Overlay()
         self._reads = ReadsUnderWay()
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._deleting: set[str] = set()
@@ -187,19 +187,17 @@ class SessionHost:
 
     def _submitted(self, record: SessionRecord, stated: SessionLimits) -> asyncio.Future[None]:
         """Hand a new session to the store; the future is done when it is durable."""
-        self._created[record.id] = record
         unit = Unit()
         unit.put_session(record)
         if stated != SessionLimits():
             unit.put_limits(record.id, stated)
         durable = self._store.submit(unit)
-        durable.add_done_callback(lambda future: self._is_kept(record.id, future))
-        return durable
 
-    def _is_kept(self, session_id: str, durable: asyncio.Future[None]) -> None:
-        self._reads.when_seen(lambda: self._created.pop(session_id, None))
-        if not durable.cancelled():
-            durable.exception()  # marked as seen: whoever acts in the session meets the same failure
+        def when_readable(forget: Callable[[], object]) -> None:
+            durable.add_done_callback(lambda _: self._reads.when_seen(forget))
+
+        self._created.keep(record.id, record, until=when_readable)
+        return durable
 
     async def set_limits(self, changes: Stated) -> None:
         """Change the limits of the server, which hold for all its sessions, at once and after a restart."""

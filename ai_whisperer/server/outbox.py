@@ -1,4 +1,7 @@
-"""What is on the way to one client: no more than it takes."""
+"""What is on the way to one client: no more than it takes.
+
+Notifications come from its `feeds`, or from the `audience` that it belongs to, and answers from its `connection`.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ from ai_whisperer.cli.main import main
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
 from ai_whisperer.sandbox.probing import Probe
 from ai_whisperer.server.serving import RunningServer, running
-from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.setting_sources import load_settings
+from ai_whisperer.settings import Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import latest_version

@@ -22,7 +22,8 @@ from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import DefinitionError, StateError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.server.serving import running
-from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.setting_sources import load_settings
+from ai_whisperer.settings import Settings
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.command_stage import Process, serving
 from tests.acceptance.command_stage import run as run_to_end

@@ -362,14 +362,16 @@ async def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "waits": list(waits._waits),
         "the graph of waits": [*graph._by_target, *graph._by_task, *graph._answers, *graph._holds],
         "trees": [*trees._used, *trees._running, *trees._cancelling],
-        "mails": [*post._under_way, *post._of_task, *post._moving],
+        "mails": [*post._under_way, *post._of_task, *post._moving.values()],
+        "ends of tasks": [*session.kernel.ended_lately.values(), *manager._settled.values()],
+        "messages": [*session.rooms.transcript._by_id.values(), *session.rooms.transcript._by_number.values()],
         "loops": list(session.roster.running),
         "places of loops": [*session.slots._line, *range(session.slots.used)],
         "what is set aside": [*session.spending._held, *session.spending._ledgers],
         "waits for tokens": [*session.spending._line, *session.spending._lacking],
         "things that are touched": manager.list_resources(),
         "calls in lines": list(session.turns.lines._of_task),
-        "approvals": [*session.approvals._of_task, *session.approvals._leaving],
+        "approvals": [*session.approvals._of_task, *session.approvals._leaving.values()],
         "timers": [key for key in session.kernel.timers.keys if not key.startswith("restart:")],
         "busy threads": [
             thread

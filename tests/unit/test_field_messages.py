@@ -14,7 +14,7 @@ from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.limits import limits_from
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.errors import DefinitionError, SettingsError
-from ai_whisperer.settings import load_settings
+from ai_whisperer.setting_sources import load_settings
 from ai_whisperer.templates.parsing import parse_template
 
 

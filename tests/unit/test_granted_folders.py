@@ -12,7 +12,8 @@ from ai_whisperer.core.definitions import definition_from, merged, overridden
 from ai_whisperer.domain.definition import Access
 from ai_whisperer.errors import DefinitionError, InvalidInputError, SettingsError, TemplateError
 from ai_whisperer.server.serving import folders_of
-from ai_whisperer.settings import Settings, load_settings
+from ai_whisperer.setting_sources import load_settings
+from ai_whisperer.settings import Settings
 from ai_whisperer.templates.parsing import parse_template
 
 

@@ -12,7 +12,17 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ai_whisperer"
 
-WORDS = {"choices", "domain", "version", "errors", "mcp_config", "secrets", "setting_values", "settings"}
+WORDS = {
+    "choices",
+    "domain",
+    "version",
+    "errors",
+    "mcp_config",
+    "secrets",
+    "setting_sources",
+    "setting_values",
+    "settings",
+}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(WORDS, WORDS),
     "__main__": {"cli"},

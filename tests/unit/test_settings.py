@@ -13,7 +13,8 @@ import pytest
 
 from ai_whisperer.errors import InvalidInputError, SettingsError
 from ai_whisperer.secrets import redacted
-from ai_whisperer.settings import FIELDS, LoadedSettings, Settings, load_settings
+from ai_whisperer.setting_sources import load_settings
+from ai_whisperer.settings import FIELDS, LoadedSettings, Settings
 
 ROOT = Path(__file__).parents[2]
 

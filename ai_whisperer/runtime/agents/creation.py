@@ -17,6 +17,7 @@ from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import EffectiveLimits, LimitAction, LimitScope
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notifications.agents import AgentCreated
+from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.runtime.agents.agent import LiveAgent
@@ -25,7 +26,7 @@ from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.mcp import check_mcp_grants
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.supplies import Supplies
-from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.started import StartedAgents
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.messaging.schedules import Schedules
@@ -230,13 +231,14 @@ class AgentCreation:
             return
         self._reached.tell(
             decision,
-            Breach(
+            LimitReached(
                 scope=LimitScope.SESSION,
                 limit=_MAX_AGENTS,
                 action=LimitAction.REFUSED,
                 used=count,
                 most=most,
                 agent_id=by.agent_id,
+                task_id=None,
             ),
         )
         raise LimitError(

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ai_whisperer.core.next_step import CallTools, Complete, Next
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.desk import CoordinationTool, Wanted
@@ -23,10 +24,14 @@ class LookUp(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first."""
+    """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first.
 
-    mails: Mapping[str, MailRecord | None]
-    mailbox: Sequence[MailRecord]
+    `unseen` are messages of its room that others are shown with the answer of the task.
+    """
+
+    mails: Mapping[str, MailRecord | None] = {}
+    mailbox: Sequence[MailRecord] = ()
+    unseen: Sequence[MessageRecord] = ()
 
 
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
@@ -46,19 +51,19 @@ def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
             return task.budget is not None and agent.parts.trees.unknown(task)
 
 
-async def look_up(agent: Owner, task: TaskRecord, action: Next) -> Found:
+async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
     """Bring what is wanted into memory."""
+    if isinstance(action, Complete):
+        return Found(unseen=await agent.parts.rooms.unseen_by_others(task))
     mails: dict[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
-    await agent.parts.trees.look_up(task, to_grow=isinstance(action, CallTools))
+    await agent.parts.trees.look_up_unknown(task, to_grow=isinstance(action, CallTools))
     for wanted in _wanted(agent, action) if isinstance(action, CallTools) else ():
         if wanted.mailbox:
             unread = agent.work.size + wanted.mailbox  # what waits, and what this task may take now
             mailbox = await agent.parts.kernel.reads.mailbox(agent.agent_id, limit=wanted.mailbox + unread)
         if wanted.mail_id:
             mails[wanted.mail_id] = await agent.parts.mail.find(wanted.mail_id)
-    if isinstance(action, Complete):
-        await agent.parts.rooms.look_up_for(task)
     return Found(mails, mailbox)
 
 

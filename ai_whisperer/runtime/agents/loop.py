@@ -19,7 +19,7 @@ from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.conversation import Turn
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ContextLimitError, WhispererError
-from ai_whisperer.runtime.agents.looking_up import LookUp, look_up
+from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
@@ -268,7 +268,7 @@ class AILoop:
             await self._call_tools(self._next.calls)
         elif self._next is not None:
             with self._agent.parts.kernel.reads.under_way.one_more():
-                self.running.found = await look_up(self._agent, self.running.journal.task, self._next.action)
+                self.running.found = await look_up_wanted(self._agent, self.running.journal.task, self._next.action)
                 self._advance(self._decide())
 
     async def _request_model(self) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failure_records import failure_from
-from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.domain.conversation import Answer, Turn
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried

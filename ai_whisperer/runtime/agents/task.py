@@ -124,7 +124,8 @@ class RunningTask:
     def _end(self, decision: Decision, action: Complete | Continue | Fail) -> None:
         match action:
             case Complete(response=response):
-                self._agent.parts.task_end.complete(decision, self, response)
+                unseen = () if self.found is None else self.found.unseen
+                self._agent.parts.task_end.complete(decision, self, response, unseen=unseen)
             case Continue(response=response):
                 self._continue(decision, response)
             case Fail(failure=failure):
@@ -238,7 +239,7 @@ class RunningTask:
         """Do not make a call that was made often enough; the model is told so."""
         if step.call is not None:
             if not any(map(is_refused, self.journal.steps)):
-                self._agent.parts.reached.call_refused(decision, self.journal.task, repeats)
+                self._agent.parts.reached.refused(decision, self.journal.task, "max_same_calls", used=repeats)
             self.journal.record_result(decision, step, not_run_again(step.call, repeats))
 
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:

@@ -14,6 +14,7 @@ from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import TaskCancelled, TaskCompleted, TaskContinued, TaskFailed
+from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import Failure, TaskRecord, TaskState
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.limits.failing import TaskFailures
@@ -23,6 +24,8 @@ from ai_whisperer.runtime.session.decision import Decision
 
 Consequence = Callable[[Decision, TaskRecord], None]
 """What follows from the end of a task."""
+Completed = Callable[[Decision, TaskRecord, Sequence[MessageRecord]], None]
+"""What follows first when a task has its result, with what was looked up of its room for that."""
 Continued = Callable[[Decision, TaskRecord, TaskRecord], None]
 """What follows when another task, the second, continues a task."""
 PutOff = Callable[[Decision, Work], None]
@@ -54,6 +57,7 @@ class TaskEnd:
         mail: Mail,
         failures: TaskFailures,
         *,
+        completed: Completed,
         ended: tuple[Consequence, ...],
         continued: tuple[Continued, ...],
         put_off: tuple[PutOff, ...],
@@ -61,14 +65,18 @@ class TaskEnd:
         self._counters = counters
         self._mail = mail
         self._failures = failures
+        self._completed = completed
         self._ended = ended
         self._continued = continued
         self._put_off = put_off
 
-    def complete(self, decision: Decision, running: EndingTask, response: ChannelResponse) -> None:
-        """The task has its result."""
+    def complete(
+        self, decision: Decision, running: EndingTask, response: ChannelResponse, *, unseen: Sequence[MessageRecord]
+    ) -> None:
+        """The task has its result. `unseen` are messages that others in its room are to be shown with it."""
         task = self._record(decision, running, TaskState.COMPLETED, response=response)
         decision.tell(TaskCompleted(agent_id=task.agent_id, task_id=task.id, result=response))
+        self._completed(decision, task, unseen)
         self._follow(decision, running)
 
     def continue_in_another(

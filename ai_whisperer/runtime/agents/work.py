@@ -1,4 +1,7 @@
-"""The work of one agent: what waits in its queues, and the loops that run for it."""
+"""The work of one agent: tasks and mail that wait in its queues, and the loops that run for it.
+
+A mail becomes a task when it is its turn.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from ai_whisperer.core import lifecycle
 from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.lifecycle import Action
+from ai_whisperer.core.mailbox import task_for_mail
 from ai_whisperer.core.queueing import Work, WorkQueue
-from ai_whisperer.core.tasks import summary_of, task_for_mail
+from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord

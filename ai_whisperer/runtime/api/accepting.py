@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +22,7 @@ from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.messaging.mail import own_mail
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.reads import Overlay
 
 _Accepted = TypeVar("_Accepted", TaskRecord, MailRecord, EventRecord)
 
@@ -37,9 +38,9 @@ class Intake:
     def __init__(self, session: OpenSession) -> None:
         self._session = session
         self.book = session.roster.book
-        self._tasks: dict[str, TaskRecord] = {}
-        self._mails: dict[str, MailRecord] = {}
-        self._events: dict[str, EventRecord] = {}
+        self._tasks: Overlay[str, TaskRecord] = Overlay()
+        self._mails: Overlay[str, MailRecord] = Overlay()
+        self._events: Overlay[str, EventRecord] = Overlay()
 
     async def task(
         self,
@@ -84,8 +85,7 @@ class Intake:
         )
         agent.work.accept_task(decision, task)
         if task_id is not None:
-            self._tasks[task_id] = task
-            decision.when_readable(lambda: self._tasks.pop(task_id, None))
+            self._tasks.keep(task_id, task, until=decision.when_readable)
         await decision.commit()
         return task
 
@@ -121,7 +121,7 @@ class Intake:
         self,
         given_id: str | None,
         read: Callable[[str], Coroutine[Any, Any, _Accepted | None]],
-        fresh: Mapping[str, _Accepted],
+        fresh: Overlay[str, _Accepted],
     ) -> _Accepted | None:
         """What was accepted under an id before, if one is given. Calls return in the order in which they came.
 
@@ -197,8 +197,7 @@ class Intake:
 
     async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
         if given_id is not None:
-            self._mails[given_id] = mail
-            decision.when_readable(lambda: self._mails.pop(given_id, None))
+            self._mails.keep(given_id, mail, until=decision.when_readable)
         await decision.commit()
         return mail
 
@@ -211,8 +210,7 @@ class Intake:
         decision = self._session.kernel.decide(by_caller())
         event = self._session.events.broadcast(decision, name=name, data=data, sender=USER, event_id=event_id)
         if event_id is not None:
-            self._events[event_id] = event
-            decision.when_readable(lambda: self._events.pop(event_id, None))
+            self._events.keep(event_id, event, until=decision.when_readable)
         await decision.commit()
         return event
 

@@ -210,4 +210,4 @@ class SessionReader(SessionBase):
         if loop is not None or stored is None:
             return stored if loop is None else loop.task
         waiting = session.roster.agents[stored.agent_id].work.find_waiting(task_id)
-        return waiting or session.kernel.ended_lately.get(task_id, stored)
+        return waiting or session.kernel.ended_lately.get(task_id) or stored

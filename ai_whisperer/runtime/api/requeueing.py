@@ -28,7 +28,7 @@ class EndedTask(Struct, frozen=True):
     used: Usage
 
 
-async def look_up(session: OpenSession, task: TaskRecord) -> EndedTask:
+async def look_up_ended(session: OpenSession, task: TaskRecord) -> EndedTask:
     """Look up what is needed to take the task up again. Hold the reads until that is decided."""
     steps = await session.kernel.reads.steps(task.id)
     earlier = await earlier_of(session.kernel.reads, task)
@@ -75,7 +75,7 @@ def dismiss(session: OpenSession, decision: Decision, task: TaskRecord, mail: Ma
     decision.unit.update_dismissal(dismissed)
     session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
     if task.id in session.kernel.ended_lately:
-        session.kernel.ended_lately[task.id] = dismissed
+        session.kernel.ended_lately.keep(task.id, dismissed, until=decision.when_readable)
     decision.tell(TaskDismissed(agent_id=task.agent_id, task_id=task.id))
     if mail is not None and mail.state is MailState.DEAD and mail.task_id == task.id:
         session.mail.move(decision, mail, MailState.ARCHIVED)

@@ -62,11 +62,11 @@ class SessionRooms(SessionWork):
         if message_id is not None:
             checked_id(message_id)
 
-        async def look_up() -> tuple[MessageRecord | None, list[MessageRecord]]:
+        async def same_and_unseen() -> tuple[MessageRecord | None, list[MessageRecord]]:
             same = None if message_id is None else await kernel.reads.message(message_id)
             return same, [] if same is not None else await rooms.stored_unseen(known_room)
 
-        known, unseen = await kernel.reads.in_turn(look_up())
+        known, unseen = await kernel.reads.in_turn(same_and_unseen())
         known = known if message_id is None else rooms.transcript.fresh(message_id) or known
         if known is not None:
             return await self._same_message(known, known_room, text)

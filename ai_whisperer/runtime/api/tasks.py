@@ -22,21 +22,23 @@ from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.reading import SessionReader
-from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up, queue_when_durable, requeue
+from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up_ended, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.continuations import answer_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.reads import Overlay
 
 _RETRIED_AT_ONCE = 100
 """So many are one unit: others have their turn then."""
+_End = tuple[str, float | None, float | None]
 
 
 class SessionWork(SessionReader):
     """The half of the session manager that gives work and takes it back."""
 
     def __init__(self) -> None:
-        self._settling: set[str] = set()  # ended tasks that were retried or dismissed, which a read may miss
+        self._settled: Overlay[_End, TaskRecord] = Overlay()  # tasks that were retried or dismissed
 
     @property
     @abstractmethod
@@ -179,7 +181,7 @@ class SessionWork(SessionReader):
 
     async def retry_task(self, task: str | TaskRecord) -> TaskRecord:
         with self._session.kernel.reads.under_way.one_more():
-            ended = await look_up(self._session, await self._last_part(task))
+            ended = await look_up_ended(self._session, await self._last_part(task))
             self._check_retry(ended)
             (queued,), durable = self._requeue([ended])
         await asyncio.shield(durable)
@@ -194,7 +196,7 @@ class SessionWork(SessionReader):
         reasons: dict[str, str] = {}
         for batch in _batches(failed, _RETRIED_AT_ONCE):
             with self._session.kernel.reads.under_way.one_more():
-                known = [await look_up(self._session, await self.get_task(each)) for each in batch]
+                known = [await look_up_ended(self._session, await self.get_task(each)) for each in batch]
                 ready: list[EndedTask] = []
                 room: Counter[str] = Counter()
                 for ended in known:
@@ -217,7 +219,7 @@ class SessionWork(SessionReader):
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
         agent = self._find_agent(known.agent_id)
-        self._check_not_settling(known)
+        self._check_not_settled(known)
         self._check_terms(known, ended.used)
         returning = sum(each.agent_id == known.agent_id for each in self._session.roster.returning.values())
         agent.work.check_room(returning=returning + beside)
@@ -245,14 +247,14 @@ class SessionWork(SessionReader):
         return dismissed
 
     def _check_dismissal(self, known: TaskRecord) -> None:
-        """Raise `StateError` unless the task is a dead letter that nobody settles now."""
+        """Raise `StateError` unless the task is a dead letter that nobody has settled."""
         if known.dismissed_at is not None:
             raise StateError(f"Task {known.id} was dismissed already.")
         if not known.is_dead_letter:
             raise StateError(
                 f"Task {known.id} is {known.state}. Only a dead letter, a failed or dead task, can be dismissed."
             )
-        self._check_not_settling(known)
+        self._check_not_settled(known)
 
     async def _last_part(self, task: str | TaskRecord) -> TaskRecord:
         """The task, or the last of those that continued it."""
@@ -263,12 +265,12 @@ class SessionWork(SessionReader):
 
     def _settle(self, decision: Decision, tasks: Sequence[TaskRecord]) -> None:
         """Keep in mind that these are retried or dismissed, until whoever reads them sees it."""
-        ids = {task.id for task in tasks}
-        self._settling |= ids
-        decision.when_readable(lambda: self._settling.difference_update(ids))
+        for task in tasks:
+            self._settled.keep(_end_of(task), task, until=decision.when_readable)
 
-    def _check_not_settling(self, task: TaskRecord) -> None:
-        if task.id in self._settling:
+    def _check_not_settled(self, task: TaskRecord) -> None:
+        """Raise `StateError` if that is so for this end of the task: it may have ended again since."""
+        if _end_of(task) in self._settled:
             raise StateError(f"Task {task.id} is being retried or dismissed already.")
 
     def _check_terms(self, task: TaskRecord, used: Usage) -> None:
@@ -326,6 +328,11 @@ class SessionWork(SessionReader):
     async def mark_mail(self, mail_id: str, state: MailState | str) -> MailRecord:
         mail = await self._session.mail.received_by(USER, mail_id)
         return await self._committed(lambda decision: self._session.mail.move(decision, mail, mark_of(state)))
+
+
+def _end_of(task: TaskRecord) -> _End:
+    """What tells an ended task from the same one that was dismissed, or retried and ended again."""
+    return task.id, task.finished_at, task.dismissed_at
 
 
 def _batches(ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -168,6 +168,7 @@ def assemble(
         counters,
         mail,
         task_failures,
+        completed=rooms.task_completed,
         ended=(
             deadlines.task_ended,
             restart_is_off,

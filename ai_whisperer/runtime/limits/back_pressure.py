@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.errors import QueueFullError
-from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.roles import Agent
 
@@ -17,13 +18,14 @@ def queue_full(agent: Agent, reached: ReachedLimits, clock: SessionClock) -> Que
     waiting, most = len(agent.work.queue), agent.limits.max_queue_length
     seconds = _seconds_until_room(agent, clock)
     reached.tell_alone(
-        Breach(
+        LimitReached(
             scope=LimitScope.AGENT,
             limit="max_queue_length",
             action=LimitAction.REFUSED,
             used=waiting,
             most=most,
             agent_id=agent.agent_id,
+            task_id=None,
             retry_after_seconds=seconds,
         )
     )

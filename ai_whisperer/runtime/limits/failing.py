@@ -8,7 +8,7 @@ from typing import Any
 from ai_whisperer.core.repeating import refusals_at_end
 from ai_whisperer.domain.limits import LimitAction
 from ai_whisperer.domain.tasks import Failure
-from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits, scope_of
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
@@ -36,17 +36,7 @@ class TaskFailures:
                 limit, used, most = details["limit"], details["used"], details["max"]
             else:
                 limit, used, most = describe(self, running, decision.at)
-            task = running.task
-            breach = Breach(
-                scope=scope_of(limit),
-                limit=limit,
-                action=LimitAction.FAILED,
-                used=used,
-                most=most,
-                agent_id=task.agent_id,
-                task_id=task.id,
-            )
-            self._reached.tell(decision, breach)
+            self._reached.by_task(decision, running.task, limit, LimitAction.FAILED, used=used, most=most)
 
 
 _Numbers = tuple[str, float, float]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from msgspec import UNSET
-
 from ai_whisperer.core.contexts import text_bytes
-from ai_whisperer.core.retry import Wait
+from ai_whisperer.core.model_failures import Wait
 from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.domain.conversation import ToolRun
 from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.domain.notifications.limits import LimitReached
-from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import TooLargeError
 from ai_whisperer.runtime.session.cause import by_caller
@@ -21,24 +18,11 @@ from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.roles import Roster
 
 _QUIET_SECONDS = 60.0
-"""A breach that goes on, such as a queue that stays full, is announced again after so long."""
-
-
-class Breach(Record, frozen=True, kw_only=True):
-    """A limit that was reached: how much is used or wanted, how much there may be, and what happened."""
-
-    scope: LimitScope
-    limit: str
-    action: LimitAction
-    used: float
-    most: float
-    agent_id: str | None = None
-    task_id: str | None = None
-    retry_after_seconds: float | None = None
+"""A limit that stays reached, such as a queue that stays full, is announced again after so long."""
 
 
 class ReachedLimits:
-    """The breaches of one session, counted by the agent and the limit since it was opened."""
+    """The limits that were reached in one session, counted by the agent and the limit since it was opened."""
 
     def __init__(self, kernel: Kernel, roster: Roster) -> None:
         self._kernel = kernel
@@ -59,15 +43,15 @@ class ReachedLimits:
             found[limit] += count
         return found
 
-    def tell(self, decision: Decision, breach: Breach) -> None:
-        """Announce a breach together with what it leads to."""
-        self._counts[self._key(breach)] += 1
-        decision.tell(_told(breach))
+    def tell(self, decision: Decision, reached: LimitReached) -> None:
+        """Announce that a limit is reached, together with what that leads to."""
+        self._counts[self._key(reached)] += 1
+        decision.tell(reached)
 
-    def tell_alone(self, breach: Breach) -> None:
-        """Announce a breach that changes nothing: a call that is refused, work that waits. It is told once a minute."""
+    def tell_alone(self, reached: LimitReached) -> None:
+        """Announce what changes nothing: a call that is refused, work that waits. It is told once a minute."""
         kernel = self._kernel
-        key = self._key(breach)
+        key = self._key(reached)
         now = kernel.clock.now()
         last = self._told.get(key)
         if kernel.closing or kernel.log.failure is not None or (last is not None and now < last + _QUIET_SECONDS):
@@ -75,12 +59,12 @@ class ReachedLimits:
             return
         self._told[key] = now
         decision = kernel.decide(by_caller())
-        self.tell(decision, breach)
+        self.tell(decision, reached)
         decision.submit()
 
-    def _key(self, breach: Breach) -> tuple[str | None, str]:
-        """What the breach is counted under. Agents that were never made share one: their names have no end."""
-        return breach.agent_id if breach.agent_id in self._roster.agents else None, breach.limit
+    def _key(self, reached: LimitReached) -> tuple[str | None, str]:
+        """What it is counted under. Agents that were never made share one: their names have no end."""
+        return reached.agent_id if reached.agent_id in self._roster.agents else None, reached.limit
 
     def check_prompt(self, what: str, text: str, agent_id: str, *, most: int) -> None:
         """Raise unless the agent can be asked this. That it is too large is announced, too."""
@@ -92,29 +76,16 @@ class ReachedLimits:
 
     def tell_size(self, agent_id: str, limit: str, text: str, *, most: int) -> None:
         """Announce that the text was refused because it is too large."""
-        refused = Breach(
+        refused = LimitReached(
             scope=LimitScope.AGENT,
             limit=limit,
             action=LimitAction.REFUSED,
             used=text_bytes(text),
             most=most,
             agent_id=agent_id,
+            task_id=None,
         )
         self.tell_alone(refused)
-
-    def call_refused(self, decision: Decision, task: TaskRecord, repeats: int) -> None:
-        """Announce that a call which the task made again and again was not made."""
-        most = self._roster.agents[task.agent_id].limits.max_same_calls
-        breach = Breach(
-            scope=LimitScope.AGENT,
-            limit="max_same_calls",
-            action=LimitAction.REFUSED,
-            used=repeats,
-            most=most,
-            agent_id=task.agent_id,
-            task_id=task.id,
-        )
-        self.tell(decision, breach)
 
     def tool_ended(self, decision: Decision, task: TaskRecord, run: ToolRun) -> None:
         """Announce that the processes of a tool were ended for a limit, if it is one of the agent."""
@@ -126,49 +97,44 @@ class ReachedLimits:
             "max_tool_cpu_seconds": run.cpu_seconds,
             "max_tool_memory_bytes": max(run.memory_bytes, most),
         }
-        breach = Breach(
-            scope=LimitScope.AGENT,
-            limit=run.limit,
-            action=LimitAction.FAILED,
-            used=taken.get(run.limit, most),
-            most=most,
-            agent_id=task.agent_id,
-            task_id=task.id,
-        )
-        self.tell(decision, breach)
+        self.by_task(decision, task, run.limit, LimitAction.FAILED, used=taken.get(run.limit, most), most=most)
 
     def refused(self, decision: Decision, task: TaskRecord, limit: str, *, used: int) -> None:
         """Announce that something which the task wanted to do was not done, since so much is used of the limit."""
-        breach = Breach(
-            scope=scope_of(limit),
-            limit=limit,
-            action=LimitAction.REFUSED,
-            used=used,
-            most=getattr(self._roster.agents[task.agent_id].limits, limit),
-            agent_id=task.agent_id,
-            task_id=task.id,
-        )
-        self.tell(decision, breach)
+        self.by_task(decision, task, limit, LimitAction.REFUSED, used=used)
 
     def wait_cut(self, decision: Decision, task: TaskRecord, wait: Wait) -> None:
         """Announce that a provider asked to be left alone for longer than the task waits."""
-        breach = Breach(
-            scope=LimitScope.AGENT,
-            limit=wait.limit,
-            action=LimitAction.CUT,
-            used=wait.refused_seconds or 0.0,
-            most=getattr(self._roster.agents[task.agent_id].limits, wait.limit),
+        self.by_task(decision, task, wait.limit, LimitAction.CUT, used=wait.refused_seconds or 0.0)
+
+    def by_task(
+        self,
+        decision: Decision,
+        task: TaskRecord,
+        limit: str,
+        action: LimitAction,
+        *,
+        used: float,
+        most: float | None = None,
+    ) -> None:
+        """Announce that the task reached the limit, which is that of its agent unless another is given."""
+        reached = LimitReached(
+            scope=LimitScope.TREE if limit.endswith("_per_tree") else LimitScope.AGENT,
+            limit=limit,
+            action=action,
+            used=used,
+            most=getattr(self._roster.agents[task.agent_id].limits, limit) if most is None else most,
             agent_id=task.agent_id,
             task_id=task.id,
         )
-        self.tell(decision, breach)
+        self.tell(decision, reached)
 
     def bounded_result(self, agent_id: str, task_id: str, content: str) -> str:
         """As much of a result as the agent may be shown; it is announced if that is not all."""
         most = self._roster.agents[agent_id].limits.max_result_bytes
         shown = shortened(content, most)
         if shown is not content:
-            breach = Breach(
+            cut = LimitReached(
                 scope=LimitScope.AGENT,
                 limit="max_result_bytes",
                 action=LimitAction.CUT,
@@ -177,22 +143,5 @@ class ReachedLimits:
                 agent_id=agent_id,
                 task_id=task_id,
             )
-            self.tell_alone(breach)
+            self.tell_alone(cut)
         return shown
-
-
-def _told(breach: Breach) -> LimitReached:
-    return LimitReached(
-        scope=breach.scope,
-        limit=breach.limit,
-        agent_id=breach.agent_id,
-        task_id=breach.task_id,
-        used=breach.used,
-        most=breach.most,
-        action=breach.action,
-        retry_after_seconds=UNSET if breach.retry_after_seconds is None else breach.retry_after_seconds,
-    )
-
-
-def scope_of(limit: str) -> LimitScope:
-    return LimitScope.TREE if limit.endswith("_per_tree") else LimitScope.AGENT

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from ai_whisperer.domain.limits import LimitAction, LimitScope
-from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.domain.notifications.limits import LimitReached
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.session.kernel import Kernel
 
@@ -36,13 +37,14 @@ class LoopSlots:
             return True
         if who not in self._line:
             self._line[who] = go_on
-            waiting = Breach(
+            waiting = LimitReached(
                 scope=LimitScope.SESSION,
                 limit="max_concurrent_loops",
                 action=LimitAction.WAITING,
                 used=self.used,
                 most=most,
                 agent_id=agent_id,
+                task_id=None,
             )
             self._reached.tell_alone(waiting)
             self.look_again()  # there may be a place that those before have not taken yet

@@ -12,9 +12,10 @@ from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait, TooLittle
 from ai_whisperer.domain.conversation import Turn, Usage
 from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import BudgetError
-from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.session.kernel import Kernel
@@ -313,7 +314,7 @@ class Spending:
         if lack is not None:
             needed = lack.wanted - account.spent(is_money=lack.is_money)
             self._needs[agent.agent_id] = _Need(account.scope, needed, lack.is_money)
-        breach = Breach(
+        paused = LimitReached(
             scope=account.scope,
             limit=limit,
             action=LimitAction.PAUSED,
@@ -322,7 +323,7 @@ class Spending:
             agent_id=loop.task.agent_id,
             task_id=loop.task.id,
         )
-        self._reached.tell(decision, breach)
+        self._reached.tell(decision, paused)
         decision.submit()
 
 

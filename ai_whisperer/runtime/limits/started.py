@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.limits import LimitAction, LimitScope
+from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.errors import LimitError
-from ai_whisperer.runtime.limits.reached import Breach, ReachedLimits
+from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.stated import StatedLimits
 
 
@@ -26,13 +27,14 @@ class StartedAgents:
         most = self._stated.whole.max_started_agents
         if self.count < most:
             return
-        refused = Breach(
+        refused = LimitReached(
             scope=LimitScope.SESSION,
             limit="max_started_agents",
             action=LimitAction.REFUSED,
             used=self.count,
             most=most,
             agent_id=agent_id,
+            task_id=None,
         )
         self._reached.tell_alone(refused)
         raise LimitError(

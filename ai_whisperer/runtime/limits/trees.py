@@ -21,8 +21,8 @@ _MOST_SIZES = 1_000
 class Trees:
     """The size of the trees that grew last, and the usage of those that have a budget and a running task.
 
-    What memory does not know of the tree of a task is looked up before it is needed: see `unknown` and `look_up`. What
-    a tree has used is kept until the end of its last running task can be read.
+    What memory does not know of the tree of a task is looked up before it is needed: see `unknown`. What a tree has
+    used is kept until the end of its last running task can be read.
     """
 
     def __init__(self, kernel: Kernel, roster: Roster, reached: ReachedLimits) -> None:
@@ -77,7 +77,7 @@ class Trees:
             return True
         return to_grow and task.root_id not in self._sizes and not self._is_new(task)
 
-    async def look_up(self, task: TaskRecord, *, to_grow: bool = False) -> None:
+    async def look_up_unknown(self, task: TaskRecord, *, to_grow: bool = False) -> None:
         """Look up what is unknown of the tree."""
         root_id = task.root_id
         if root_id in self._partly_known:
@@ -100,7 +100,7 @@ class Trees:
 
     async def usage_of(self, task: TaskRecord) -> Usage:
         """What the tree of the task has used so far, whether a task of it runs or not."""
-        await self.look_up(task)
+        await self.look_up_unknown(task)
         if task.root_id not in self._used:
             tasks = await self._kernel.reads.tasks_of_tree(task.root_id)
             if task.root_id not in self._used:

@@ -22,6 +22,7 @@ from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.session.counters import Counters
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.reads import Overlay
 from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.waits import Waits
 
@@ -58,7 +59,7 @@ class Mail:
         self._sequences = sequences
         self._under_way: dict[str, MailRecord] = {}
         self._of_task: dict[str, set[str]] = {}
-        self._moving: dict[str, MailRecord] = {}
+        self._moving: Overlay[str, MailRecord] = Overlay()
 
     def send(
         self,
@@ -124,7 +125,7 @@ class Mail:
         self._received[recipient] = self._received.get(recipient, 0) + 1
         self._counters.link(decision, LinkKind.MAIL, sender, recipient)
         if recipient == USER:
-            self._keep_until_readable(decision, mail)
+            self._moving.keep(mail.id, mail, until=decision.when_readable)
         decision.tell(MailSent.of(mail))
         if given_to is not None:
             self.take_up(mail)
@@ -210,7 +211,7 @@ class Mail:
                 if heir is not None:
                     self._of_task.setdefault(heir.id, set()).add(mail_id)
                 else:
-                    self._keep_until_readable(decision, self._under_way.pop(mail_id))
+                    self._moving.keep(mail_id, self._under_way.pop(mail_id), until=decision.when_readable)
                 continue
             del self._under_way[mail_id]
             if self._trees.is_being_cancelled(parent_of(mail.cause)):
@@ -264,7 +265,7 @@ class Mail:
         if mail.id in self._under_way:
             self._under_way[mail.id] = moved
         else:
-            self._keep_until_readable(decision, moved)
+            self._moving.keep(mail.id, moved, until=decision.when_readable)
         return moved
 
     def _move(
@@ -286,14 +287,6 @@ class Mail:
         still = [mail for mail in stored if mail.mail_id not in self._moving]
         shown = [mail for mail in moving if mail.state not in (MailState.ARCHIVED, MailState.DEAD)]
         return sorted([*still, *map(_in_inbox, shown)], key=attrgetter("arrival"))
-
-    def _keep_until_readable(self, decision: Decision, mail: MailRecord) -> None:
-        self._moving[mail.id] = mail
-        decision.when_readable(lambda: self._moved(mail))
-
-    def _moved(self, mail: MailRecord) -> None:
-        if self._moving.get(mail.id) is mail:
-            del self._moving[mail.id]
 
     def _next_sequence(self, sender: str) -> int:
         self._sequences[sender] = self._sequences.get(sender, 0) + 1

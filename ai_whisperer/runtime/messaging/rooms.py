@@ -61,7 +61,6 @@ class Rooms:
         self._rooms = {room.id: room for room in rooms}
         self._last_at = dict(last_at)
         self.transcript = Transcript()
-        self._looked_up: dict[str, list[MessageRecord]] = {}
 
     def all_rooms(self) -> list[RoomRecord]:
         return list(self._rooms.values())
@@ -122,18 +121,17 @@ class Rooms:
                 return found
 
     def asks_others(self, task: TaskRecord, response: ChannelResponse) -> bool:
-        """Whether this answer of a task is a message that others may be asked to answer: see `look_up_for`."""
+        """Whether this answer of a task is a message that others may be asked to answer: see `unseen_by_others`."""
         turn = turn_of(task)
         if turn is None or task.agent_id not in (room := self._rooms[turn.room_id]).members:
             return False
         text = self._continuations.answer_of(replace(task, result=response))
         return not rules.is_pass(room, text) and bool(self._mentioned(room, task, _posted(text)))
 
-    async def look_up_for(self, task: TaskRecord) -> None:
-        """Look up what those have not seen who may be asked by the answer of the task: that is decided next."""
+    async def unseen_by_others(self, task: TaskRecord) -> list[MessageRecord]:
+        """What those have not seen, as far as the store has it, who may be asked by the answer of the task."""
         turn = turn_of(task)
-        if turn is not None:
-            self._looked_up[turn.room_id] = await self.stored_unseen(self._rooms[turn.room_id])
+        return [] if turn is None else await self.stored_unseen(self._rooms[turn.room_id])
 
     def post(
         self, decision: Decision, room: RoomRecord, text: str, *, message_id: str, stored: list[MessageRecord]
@@ -151,26 +149,22 @@ class Rooms:
             self._reached.check_prompt("message", text, agent.agent_id, most=most)
             agent.work.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
-        self._looked_up[room.id] = stored
-        message = self._add(decision, room, message, asked=asked, cause=None)
+        message = self._add(decision, room, message, asked=asked, stored=stored, cause=None)
         for member in absent:
             self._tell_absent(decision, message, member, "stopped")
         return message
 
-    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
-        """Let what a member said in a task become a message, in the decision that ends the task.
+    def task_completed(self, decision: Decision, task: TaskRecord, unseen: Sequence[MessageRecord]) -> None:
+        """Let what a member said in a task become a message, in the decision that completes the task.
 
-        Whatever the answer says, nothing is refused: it is too late for an error, so what cannot be is announced.
+        `unseen` is what `unseen_by_others` has read, if the answer `asks_others`. Whatever the answer says, nothing is
+        refused: it is too late for an error, so what cannot be is announced.
         """
         turn = turn_of(task)
         if turn is None:
             return
         room = self._rooms[turn.room_id]
-        if task.state is not TaskState.COMPLETED or task.result is None:
-            failure = task.error or Failure(code="unanswered", message="The task ended without an answer.")
-            self._tell_unanswered(decision, task, turn, failure)
-            self._unsee(decision, room, task, turn)
-        elif task.agent_id not in room.members:
+        if task.agent_id not in room.members:
             failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
             self._tell_unanswered(decision, task, turn, failure)
         elif rules.is_pass(room, text := self._continuations.answer_of(task)):
@@ -178,7 +172,15 @@ class Rooms:
                 RoomPassed(room_id=room.id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
             )
         else:
-            self._post_answer(decision, room, task, text=text, hops=turn.hops + 1)
+            self._post_answer(decision, room, task, text=text, hops=turn.hops + 1, unseen=unseen)
+
+    def task_ended(self, decision: Decision, task: TaskRecord) -> None:
+        """Announce that a task in which a member was to say something ended without an answer, if it did."""
+        turn = turn_of(task)
+        if turn is not None and task.state is not TaskState.COMPLETED:
+            failure = task.error or Failure(code="unanswered", message="The task ended without an answer.")
+            self._tell_unanswered(decision, task, turn, failure)
+            self._unsee(decision, self._rooms[turn.room_id], task, turn)
 
     def task_taken_up(self, decision: Decision, task: TaskRecord) -> None:
         """A task that ended without an answer may answer after all."""
@@ -188,7 +190,16 @@ class Rooms:
                 RoomAnswering(room_id=turn.room_id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
             )
 
-    def _post_answer(self, decision: Decision, room: RoomRecord, task: TaskRecord, *, text: str, hops: int) -> None:
+    def _post_answer(
+        self,
+        decision: Decision,
+        room: RoomRecord,
+        task: TaskRecord,
+        *,
+        text: str,
+        hops: int,
+        unseen: Sequence[MessageRecord],
+    ) -> None:
         text = _posted(text)
         named = self._mentioned(room, task, text)
         absent = {member: reason for member in named if (reason := self._why_absent(room, member))}
@@ -197,7 +208,7 @@ class Rooms:
         )
         message = replace(message, task_id=base_id(task), hops=hops)
         if hops > room.hop_limit:
-            message = self._add(decision, room, message, asked=(), cause=task)
+            message = self._add(decision, room, message, asked=(), stored=(), cause=task)
             if named:
                 decision.tell(
                     RoomHopLimit(
@@ -210,7 +221,7 @@ class Rooms:
                 )
             return
         asked = [self._agent(member) for member in named if member not in absent]
-        message = self._add(decision, room, message, asked=asked, cause=task)
+        message = self._add(decision, room, message, asked=asked, stored=unseen, cause=task)
         for member, reason in absent.items():
             self._tell_absent(decision, message, member, reason)
 
@@ -244,10 +255,10 @@ class Rooms:
         message: MessageRecord,
         *,
         asked: Sequence[Agent],
+        stored: Iterable[MessageRecord],
         cause: TaskRecord | None,
     ) -> MessageRecord:
         """Put a message into the room and give those who are asked their tasks."""
-        stored = self._looked_up.pop(room.id, ())
         shown = [*self._unseen(room, asked, stored), message]
         names = {member: self._agent(member).record.definition.name for member in room.members}
         tasks = [self._task(room, shown, agent, names=names, cause=cause) for agent in asked]
@@ -270,7 +281,7 @@ class Rooms:
             return []
         seen = min(room.seen.get(agent.agent_id, 0) for agent in asked)
         after = max(seen, room.last_number - rules.MAX_MESSAGES_SHOWN)
-        return self.transcript.with_fresh(room.id, after, [each for each in stored if each.number > after])
+        return self.transcript.with_fresh(room, after, stored)
 
     def _task(
         self,

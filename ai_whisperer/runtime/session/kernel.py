@@ -17,7 +17,7 @@ from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.clock_watch import ClockWatch
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.log import NotificationBus
-from ai_whisperer.runtime.session.reads import Reads
+from ai_whisperer.runtime.session.reads import Overlay, Reads
 from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.session.timers import Timers
 from ai_whisperer.store.base import FailureListener, Store
@@ -46,7 +46,7 @@ class Kernel:
         self.session_id = session_id
         self.store = store
         self.reads = reads
-        self.ended_lately: dict[str, TaskRecord] = {}
+        self.ended_lately: Overlay[str, TaskRecord] = Overlay()
         self.log = log
         self.clock = clock
         self.random = random
@@ -108,9 +108,8 @@ class Kernel:
 
         def tell(future: asyncio.Future[None]) -> None:
             failure = None if future.cancelled() else future.exception()
-            if self.reads.under_way and failure is None:
-                self.ended_lately[task.id] = task
-                self.reads.under_way.when_seen(lambda: self._all_know_the_end_of(task))
+            if failure is None and (self.reads.under_way or task.id in self.ended_lately):
+                self.ended_lately.keep(task.id, task, until=self.reads.under_way.when_seen)
             for waiter in self._waiters.pop(task.id, ()):
                 if waiter.done():
                     continue
@@ -128,10 +127,6 @@ class Kernel:
                 if not waiter.done():
                     waiter.set_exception(failure)
         self._waiters.clear()
-
-    def _all_know_the_end_of(self, task: TaskRecord) -> None:
-        if self.ended_lately.get(task.id) is task:
-            del self.ended_lately[task.id]
 
     def _look_at_clock(self) -> None:
         if not self.closing and self.log.failure is None:

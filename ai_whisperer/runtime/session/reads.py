@@ -1,23 +1,24 @@
 """The store as one session reads it, and which of its reads are under way.
 
 A read takes time, and may come back older than a commit that it missed. So the rule is: read, then overlay what memory
-has. What is on its way to the disk stays in memory until it is durable and no read is under way that began before that:
-see `Decision.when_readable`. Whoever reads looks at memory as soon as the read returns, with no other await between the
-two. A decision reads memory only.
+has. What is on its way to the disk stays in memory, in an `Overlay`, until it is durable and no read is under way that
+began before that: see `Decision.when_readable`. Whoever reads looks at memory as soon as the read returns, with no
+other await between the two. A decision reads memory only.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, ValuesView
 from contextlib import contextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from ai_whisperer.store.base import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 _Read = Callable[Concatenate[Store, str, P], Coroutine[Any, Any, T]]
 
@@ -74,6 +75,35 @@ class ReadsUnderWay:
         oldest = next(iter(self._under_way), self._begun + 1)
         while self._kept and self._kept[0][0] < oldest:
             self._kept.popleft()[1]()
+
+
+class Overlay(Generic[K, T]):
+    """What was changed a moment ago, to be laid over what was read: a read may have missed it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[K, T] = {}
+
+    def keep(self, key: K, value: T, *, until: Callable[[Callable[[], object]], object]) -> None:
+        """Keep it until that calls, unless another is kept in its place by then: give `Decision.when_readable`."""
+        self._kept[key] = value
+
+        def forget() -> None:
+            if self._kept.get(key) is value:
+                del self._kept[key]
+
+        until(forget)
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._kept
+
+    def get(self, key: K) -> T | None:
+        return self._kept.get(key)
+
+    def values(self) -> ValuesView[T]:
+        return self._kept.values()
 
 
 class Reads:

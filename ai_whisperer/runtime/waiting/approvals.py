@@ -22,6 +22,7 @@ from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import DeadlineError, TaskTimeError, UnknownApprovalError
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.reads import Overlay
 from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
@@ -41,7 +42,7 @@ class Approvals:
         self._waits = waits
         self._turns = turns
         self._of_task: dict[str, dict[str, ApprovalRecord]] = {}
-        self._leaving: dict[str, ApprovalRecord] = {}
+        self._leaving: Overlay[str, ApprovalRecord] = Overlay()
 
     def restore(self, approvals: Iterable[ApprovalRecord]) -> None:
         for approval in approvals:
@@ -172,13 +173,7 @@ class Approvals:
 
     def _part_with(self, decision: Decision, approval: ApprovalRecord) -> None:
         """Keep it in memory until it is read from the store as it is now."""
-        self._leaving[approval.id] = approval
-
-        def forget() -> None:
-            if self._leaving.get(approval.id) is approval:
-                del self._leaving[approval.id]
-
-        decision.when_readable(forget)
+        self._leaving.keep(approval.id, approval, until=decision.when_readable)
 
     def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
         listed = self._roster.agents[task.agent_id].record.definition.approve

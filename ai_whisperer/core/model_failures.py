@@ -1,4 +1,4 @@
-"""Whether and when a failed model request is repeated."""
+"""What follows when a model request fails: whether it is repeated, and when. `runtime/agents/model_step` does it."""
 
 from __future__ import annotations
 

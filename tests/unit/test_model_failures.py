@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ai_whisperer.core.retry import Wait, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.model_failures import Wait, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.domain.definition import RetryPolicy
 from ai_whisperer.errors import (
     ModelError,
