@@ -22,7 +22,7 @@ from ai_whisperer.errors import (
     ModelRefusedError,
     ModelServerError,
 )
-from ai_whisperer.models import bounded_http
+from ai_whisperer.models import bounded_body, bounded_http
 from ai_whisperer.models.base import MAX_CALLS, collect
 from ai_whisperer.models.event_bounds import MAX_EVENT_BYTES, MAX_EVENT_VALUES
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
@@ -136,7 +136,7 @@ FLOODS: dict[str, tuple[Pieces, type[ModelError], str]] = {
 def test_what_has_no_end_is_ended_with_the_limit_in_words(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, error_class, words = FLOODS[kind]
     if words == BARE:
-        monkeypatch.setattr(bounded_http, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
+        monkeypatch.setattr(bounded_body, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
     error, received, readings = flood(pieces)
     assert type(error) is error_class
     assert re.search(words, error.message)
@@ -152,7 +152,7 @@ def test_what_has_no_end_is_ended_with_the_limit_in_words(kind: str, monkeypatch
 def test_what_has_no_end_takes_little_memory(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, _, words = FLOODS[kind]
     if words == BARE:
-        monkeypatch.setattr(bounded_http, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
+        monkeypatch.setattr(bounded_body, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
     flood(FLOODS["headers"][0])  # so that what is only imported once is there
     gc.collect()
     tracemalloc.start()
@@ -208,7 +208,7 @@ def test_an_answer_may_come_as_one_large_event() -> None:
 def test_a_body_that_is_there_at_once_gives_others_their_turn_between_its_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bounded_http, "_TURN_SECONDS", -1.0)  # after each piece, however fast the machine is
+    monkeypatch.setattr(bounded_body, "_TURN_SECONDS", -1.0)  # after each piece, however fast the machine is
     turns: list[int] = []
 
     async def arrived() -> AsyncIterator[bytes]:
@@ -245,7 +245,7 @@ BOMB = gzip.compress(b": \n\n" + b"\n" * (64 << 20))
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"x-gzip", b"GZIP "])
 def test_what_is_compressed_counts_as_what_it_is(encoding: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_http, "MAX_BARE_BYTES", 256 << 10)
+    monkeypatch.setattr(bounded_body, "MAX_BARE_BYTES", 256 << 10)
     head = ANSWER + b"content-encoding: " + encoding + b"\r\n"
     error, _, readings = flood(once(BOMB, head=head))
     assert re.search(BARE, error.message)
