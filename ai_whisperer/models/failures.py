@@ -99,7 +99,7 @@ def of_status(
     lasting = lasting_status(status, said)
     if lasting is not None:
         return lasting
-    if status == 402 or not _QUOTA.isdisjoint(codes):
+    if status == 402 or not _QUOTA.isdisjoint(codes) or "credit balance is too low" in said:
         return ModelRefusedError(f"The provider's quota is used up: {said} Top up the account or change the model.")
     if is_overflow(said, codes):
         return too_long(said)
