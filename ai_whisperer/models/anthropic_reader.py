@@ -32,6 +32,7 @@ _FINISH = {
 }
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _MOST_BLOCKS = 10_000
+_MOST_SIGNED = 1 << 20
 
 
 class _Delta(msgspec.Struct):
@@ -75,12 +76,12 @@ _EVENT = msgspec.json.Decoder(_Event)
 class _Part:
     """A block of the answer as far as it has come."""
 
-    __slots__ = ("block", "pieces", "signature")
+    __slots__ = ("block", "pieces", "signatures")
 
     def __init__(self, block: _Block) -> None:
         self.block = block
         self.pieces: list[str] = []
-        self.signature = block.signature or ""
+        self.signatures = [block.signature or ""]
 
     @property
     def text(self) -> str:
@@ -99,6 +100,7 @@ class AnthropicReader:
         self._finish: str | None = None
         self._model = ""
         self._figures: dict[str, int] = {}
+        self._signed = 0
 
     def take(self, data: bytes) -> Iterable[StreamEvent]:
         """What the next event brings."""
@@ -143,8 +145,10 @@ class AnthropicReader:
         if part is None:
             raise ValueError(f"a piece of block {index} came before its beginning")
         if delta.signature is not None:
-            part.signature += delta.signature
-            self._meter.content += len(delta.signature)
+            self._signed += len(delta.signature)
+            if self._signed > _MOST_SIGNED:
+                raise ValueError(f"its signatures have more than {_MOST_SIGNED:,} characters")
+            part.signatures.append(delta.signature)
             return ()
         piece = delta.text or delta.thinking or delta.partial_json
         return self._piece(part, piece) if piece else ()
@@ -216,7 +220,7 @@ def _kept_block(part: _Part, *, is_only_text: bool) -> dict[str, Any]:
     block = part.block
     match block.type:
         case "thinking":
-            return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+            return {"type": "thinking", "thinking": part.text, "signature": "".join(part.signatures)}
         case "redacted_thinking":
             return {"type": "redacted_thinking", "data": block.data or ""}
         case "text":

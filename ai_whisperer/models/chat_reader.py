@@ -14,7 +14,6 @@ from ai_whisperer.domain.conversation import ToolCall, Usage
 from ai_whisperer.errors import ModelServerError, ModelUnavailableError
 from ai_whisperer.models import failures
 from ai_whisperer.models.base import (
-    ALIVE,
     CallDelta,
     CallRequested,
     Finished,
@@ -36,6 +35,7 @@ _FINISH = {
     "function_call": "tool_call",
     "content_filter": "content_filter",
 }
+_LONGEST_NAME = 16 << 10
 _BROKEN = {"error", "insufficient_system_resource"}
 """Reasons of a provider that could not go on."""
 
@@ -105,7 +105,7 @@ class ChatReader:
         self._details = ReasoningDetails()
         self._finish: str | None = None
         self._model = ""
-        self._refusal: list[str] = []
+        self._is_refusal = False
         self._field = ""
         self._said_something = False
         self._used: Any = None
@@ -155,8 +155,8 @@ class ChatReader:
                 self._take_tagged(self._tags.feed(content), events)
         if delta.refusal:
             self._meter.content += len(delta.refusal)
-            self._refusal.append(delta.refusal)
-            events.append(ALIVE)
+            self._is_refusal = True
+            events.append(TextDelta(text=delta.refusal))
         if delta.tool_calls:
             events += [self._take_call(piece) for piece in delta.tool_calls]
         return events
@@ -180,6 +180,8 @@ class ChatReader:
         call.id = call.id or piece.id or ""
         if name != call.name:
             call.name += name
+            if len(call.name) > _LONGEST_NAME:
+                raise ValueError(f"the name of a tool has more than {_LONGEST_NAME:,} characters")
         call.arguments.append(arguments)
         self._meter.content += len(arguments) + len(name)
         return CallDelta(arguments=arguments, name=(name or "?") if is_new else "")
@@ -217,8 +219,7 @@ class ChatReader:
             left: list[StreamEvent] = []
             self._take_tagged(self._tags.finish(), left)
             yield from left
-        if self._refusal and not self._said_something and not self._calls:
-            yield TextDelta(text="".join(self._refusal))
+        if self._is_refusal and not self._said_something and not self._calls:
             finish = "content_filter"
         for call in self._whole_calls():
             yield CallRequested(call=call)
