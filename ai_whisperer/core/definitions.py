@@ -12,7 +12,7 @@ from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
-from ai_whisperer.domain.definition import Access, AgentDefinition
+from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT, OWN_CLIENT, Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
@@ -100,6 +100,9 @@ def _check(definition: AgentDefinition) -> None:
                 check_event_name(event)
         except InvalidInputError as error:
             raise DefinitionError(f"subscribes[{number}]: {error.message}") from error
+    client = definition.settings.get(CLIENT, OWN_CLIENT)
+    if client not in (OWN_CLIENT, LIBRARY_CLIENT):
+        raise DefinitionError(f"settings.{CLIENT} must be '{OWN_CLIENT}' or '{LIBRARY_CLIENT}', not {client!r:.100}.")
     if not definition.model.strip():
         raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
     try:
@@ -119,7 +122,8 @@ def _check_limits(definition: AgentDefinition) -> None:
     for field in ("first_delay_seconds", "max_delay_seconds"):
         _check_seconds("retry", definition.retry, field, positive=False)
         _check_seconds("supervision", definition.supervision, field, positive=False)
-    _check_seconds("retry", definition.retry, "stall_seconds", positive=True)
+    for field in ("first_token_seconds", "stall_seconds"):
+        _check_seconds("retry", definition.retry, field, positive=True)
     _check_seconds("supervision", definition.supervision, "window_seconds", positive=True)
 
 

@@ -21,6 +21,13 @@ INHERIT = "inherit"
 """The model name that stands for the session's own default."""
 
 
+CLIENT = "client"
+"""The setting that says what asks the provider. It is not passed on."""
+OWN_CLIENT = "own"
+"""The client of this package, taken where there is one for the provider."""
+LIBRARY_CLIENT = "pydantic-ai"
+
+
 class Access(StrEnum):
     """What an agent may do in a folder that it is granted."""
 
@@ -29,7 +36,10 @@ class Access(StrEnum):
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """How failed model requests are repeated.
+    """How failed model requests are repeated, and when one that is under way has failed.
+
+    A request has failed when nothing has come for `stall_seconds`, or for `first_token_seconds` while nothing of the
+    answer has come yet: a model may have much to read before it begins, and may have to be loaded for it.
 
     While the provider is down or cannot be reached, `max_outage_seconds` of the limits takes the place of
     `max_attempts`.
@@ -38,6 +48,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
     max_attempts: int = 5
     first_delay_seconds: float = 1.0
     max_delay_seconds: float = 60.0
+    first_token_seconds: float = 600.0
     stall_seconds: float = 120.0
 
 

@@ -54,6 +54,16 @@ class CallDelta(Record, frozen=True, kw_only=True):
     name: str = ""
 
 
+class Alive(Record, frozen=True, kw_only=True):
+    """The provider is there and at work, though nothing of the answer has come: a sign of life.
+
+    A model may leave these out.
+    """
+
+
+ALIVE = Alive()
+
+
 class CallRequested(Record, frozen=True, kw_only=True):
     call: ToolCall
 
@@ -67,7 +77,7 @@ class Finished(Record, frozen=True, kw_only=True):
     provider: str | None = None
 
 
-StreamEvent = TextDelta | ReasoningDelta | CallDelta | CallRequested | Finished
+StreamEvent = TextDelta | ReasoningDelta | CallDelta | CallRequested | Finished | Alive
 _DELTAS = (TextDelta, ReasoningDelta)
 
 

@@ -10,11 +10,16 @@ from contextlib import aclosing, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT
 from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
-from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
+from ai_whisperer.models.compatible import COMPATIBLE
+from ai_whisperer.models.names import ANTHROPIC, AUTO, SCRIPTED, SCRIPTED_DEMO
+
+if TYPE_CHECKING:
+    from ai_whisperer.models.own_client import OwnClientModel
 
 NameCheck = Callable[[str], None]
 """Raises `ModelNameError` for a name that means no model."""
@@ -100,6 +105,29 @@ class LateModel:
             await self._model.close()
 
 
+class OwnOrLibrary:
+    """A model that our own client asks; with `client: pydantic-ai` in the settings of an agent the library does."""
+
+    def __init__(self, own: OwnClientModel) -> None:
+        self.own = own
+        self.library = LateModel(partial(_library_model, own.name))
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        return (self.library if request.settings.get(CLIENT) == LIBRARY_CLIENT else self.own).stream(request)
+
+    async def prepare(self) -> None:
+        """Read the prices."""
+        await self.own.prepare()
+
+    def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        """What a request of that size costs; None if that is not known, or not yet."""
+        return self.own.price_usd(input_tokens, output_tokens)
+
+    async def close(self) -> None:
+        await self.own.close()
+        await self.library.close()
+
+
 def resolve(name: str) -> Model:
     """Make the model of that name; raises `ModelNameError` for a name that means none.
 
@@ -120,7 +148,15 @@ def resolve(name: str) -> Model:
             raise ModelNameError(
                 f"The model {name!r} cannot be used: {error.message.rstrip('.')}. Correct the file."
             ) from error
-    return LateModel(partial(_provider_model, name))
+    if prefix in COMPATIBLE:
+        from ai_whisperer.models.openai_chat import OpenAIChatModel
+
+        return OwnOrLibrary(OpenAIChatModel(name))
+    if prefix == ANTHROPIC:
+        from ai_whisperer.models.anthropic_messages import AnthropicModel
+
+        return OwnOrLibrary(AnthropicModel(name))
+    return LateModel(partial(_library_model, name))
 
 
 def check_name(name: str) -> None:
@@ -142,7 +178,7 @@ async def _detected_model() -> Model:
     return await model.made() if isinstance(model, LateModel) else model
 
 
-async def _provider_model(name: str) -> Model:
+async def _library_model(name: str) -> Model:
     library: Any = await asyncio.to_thread(import_module, "ai_whisperer.models.pydantic_ai")
     model: Model = library.PydanticAIModel(name)
     return model

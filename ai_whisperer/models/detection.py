@@ -38,17 +38,17 @@ _NO_CHAT = re.compile(r"embed|whisper|tts|rerank|moderation|dall-e|image|transcr
 
 
 class Provider(NamedTuple):
-    """A provider of models: the package that its models need, and the extra of ours that installs it."""
+    """A provider of models, and the extra of ours that installs the package with which the provider library asks it."""
 
     prefix: str
-    package: str
+    package: str = ""
+    """Empty for a provider that our own client asks, which needs none."""
     extra: str = ""
-    """Empty for a package that is always installed."""
 
     @property
     def is_installed(self) -> bool:
         try:
-            return find_spec(self.package) is not None
+            return not self.package or find_spec(self.package) is not None
         except (ImportError, ValueError):
             return False
 
@@ -57,11 +57,11 @@ class Provider(NamedTuple):
         return f"pip install 'ai-whisperer[{self.extra}]'"
 
 
-OPENAI = Provider("openai-chat", "openai")
-ANTHROPIC = Provider("anthropic", "anthropic", "anthropic")
+OPENAI = Provider("openai-chat")
+ANTHROPIC = Provider("anthropic", extra="anthropic")
 GOOGLE = Provider("google", "google.genai", "google")
-OPENROUTER = Provider("openrouter", "openai")
-OLLAMA = Provider("ollama", "openai")
+OPENROUTER = Provider("openrouter")
+OLLAMA = Provider("ollama")
 PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, OPENROUTER, OLLAMA)
 """The providers that are looked for, in the order in which they are taken."""
 

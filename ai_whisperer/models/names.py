@@ -1,4 +1,4 @@
-"""Names of models that are none of a provider."""
+"""Names of models that are none of a provider, and prefixes that mean more than the name of one."""
 
 from __future__ import annotations
 
@@ -7,3 +7,5 @@ AUTO = "auto"
 SCRIPTED = "scripted"
 SCRIPTED_DEMO = "scripted:demo"
 """The scripted model with the rules that come with the package: it plays the workflows of the user guide."""
+ANTHROPIC = "anthropic"
+"""The prefix of the models that speak Anthropic's messages."""

@@ -1,11 +1,8 @@
-"""What a provider or its library complains of, in the words of our error tree and without any secret."""
+"""What a provider complains of through its library, in the words of our error tree."""
 
 from __future__ import annotations
 
-import errno
 import re
-import socket
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 
@@ -20,44 +17,15 @@ from ai_whisperer.errors import (
     ModelTimeoutError,
     ModelUnavailableError,
 )
-from ai_whisperer.models.bounded_http import WireLimitError
+from ai_whisperer.models import failures
+from ai_whisperer.models.bounded_body import WireLimitError
 from ai_whisperer.models.retry_after import retry_after_seconds
-from ai_whisperer.secrets import redacted
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What the library trips over when a provider sends JSON of the wrong shape."""
 FAILURES = (library.AgentRunError, library.UserError, OSError, WireLimitError, *UNREADABLE)
 """Everything that a request may raise and that is for `translated`."""
-
-
-_OF_CONNECTIONS = frozenset(
-    {
-        errno.EADDRNOTAVAIL,
-        errno.ECONNABORTED,
-        errno.ECONNREFUSED,
-        errno.ECONNRESET,
-        errno.EHOSTDOWN,
-        errno.EHOSTUNREACH,
-        errno.ENETDOWN,
-        errno.ENETRESET,
-        errno.ENETUNREACH,
-        errno.EPIPE,
-        errno.ESHUTDOWN,
-        errno.ETIMEDOUT,
-    }
-)
-"""With these the operating system says that somebody is not there, or is there no longer."""
-_OF_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""With these it says that this computer has no more of something, which may pass soon."""
-_FOR_GOOD = frozenset({501, 505})
-"""The statuses above 500 with which a server says that it never does such a thing."""
-_UNKNOWN_NAME_SECONDS = 120.0
-"""A name that does not exist is mostly misspelled; but there are name servers that say so while they are in trouble."""
-_CONTEXT = re.compile(r"context[ _-]?(size|length|window)", re.IGNORECASE)
-_TOO_LONG = re.compile(r"exceed|too (long|large|many)|larger than|longer than|maximum|overflow", re.IGNORECASE)
-
 _LOOKED_AT_CHARACTERS = 10_000
-"""Of what a provider says so much is searched for secrets; less is shown."""
 
 
 def translated(error: Exception, *, answering: bool, came: bool = False) -> ModelError:
@@ -76,49 +44,14 @@ def _lasting(error: Exception) -> ModelError | None:
     """The error as one that looks like an outage, but is not waited out: it is there until somebody mends it."""
     told = _told(error)
     if isinstance(error, library.ModelHTTPError):
-        return _lasting_status(error.status_code, told)
+        return failures.lasting_status(error.status_code, told)
     if _is_from(error, "UnsupportedProtocol"):
-        return ModelRefusedError(
-            f"The provider's address cannot be used: {told} Correct it: it begins with http:// or https://."
-        )
+        return failures.wrong_address(told)
     if _is_from(error, "ProxyError") and told.startswith("407"):
-        return _lasting_status(407, told)
+        return failures.lasting_status(407, told)
     if _is_timeout(error) or not isinstance(error, library.ModelConnectionError | OSError):
         return None
-    return _lasting_fault_of_system(_fault_of_system(error), told)
-
-
-def _lasting_status(status: int, told: str) -> ModelError | None:
-    if status == 407:
-        return ModelRefusedError(
-            f"The proxy wants a name and a password: {told} Correct them in its address (HTTPS_PROXY, HTTP_PROXY)."
-        )
-    if status in _FOR_GOOD:
-        return ModelRefusedError(f"The provider cannot do that (status {status}): {told} Check its address.")
-    if status >= 500 and _CONTEXT.search(told) and _TOO_LONG.search(told):
-        return _too_long(told)
-    return None
-
-
-def _lasting_fault_of_system(fault: OSError | None, told: str) -> ModelError | None:
-    match fault:
-        case None | ssl.SSLEOFError() | ssl.SSLZeroReturnError() | ssl.SSLSyscallError() | socket.gaierror():
-            return None
-        case ssl.SSLCertVerificationError():
-            return ModelRefusedError(
-                f"The provider's certificate is not trusted: {told} Check its address, or trust the certificate "
-                "(SSL_CERT_FILE)."
-            )
-        case ssl.SSLError():
-            return ModelServerError(
-                f"No secure connection to the provider could be made: {told} Check its address, and whether it begins "
-                "with http:// or https://."
-            )
-    if fault.errno in _OF_SHORTAGES:
-        return ModelServerError(f"This computer has not enough left for a request: {told}")
-    if fault.errno not in _OF_CONNECTIONS:
-        return ModelRefusedError(f"The request could not be made: {told} Correct the settings.")
-    return None
+    return failures.lasting_fault_of_system(_fault_of_system(error), told)
 
 
 def _unavailable(error: Exception, *, came: bool) -> ModelError | None:
@@ -141,18 +74,8 @@ def _unavailable(error: Exception, *, came: bool) -> ModelError | None:
         case library.ModelConnectionError() if _is_nonsense(error):
             return None
         case library.ModelConnectionError() | OSError():
-            return _unreachable(error, told)
+            return failures.unreachable(_fault_of_system(error), told)
     return None
-
-
-def _unreachable(error: Exception, told: str) -> ModelUnavailableError:
-    fault = _fault_of_system(error)
-    if not isinstance(fault, socket.gaierror):
-        return ModelUnavailableError(f"The provider could not be reached: {told} Check its address and that it runs.")
-    return ModelUnavailableError(
-        f"The provider could not be reached: its host name cannot be resolved: {told} Check its address.",
-        longest_outage_seconds=None if fault.errno == socket.EAI_AGAIN else _UNKNOWN_NAME_SECONDS,
-    )
 
 
 def _translated(error: Exception, *, answering: bool) -> ModelError:
@@ -161,9 +84,9 @@ def _translated(error: Exception, *, answering: bool) -> ModelError:
         case library.ModelQuotaExceededError():
             return ModelRefusedError(f"The provider's quota is used up: {told} Top up the account or change the model.")
         case library.ModelContextWindowExceededError():
-            return _too_long(told)
+            return failures.too_long(told)
         case library.ModelHTTPError():
-            return _status_error(error, told)
+            return failures.of_status(error.status_code, told, retry_after_seconds=_retry_after_seconds(error))
         case library.ModelRateLimitError():
             return ModelRateLimitError(told, retry_after_seconds=error.retry_after)
         case library.ModelTimeoutError() | library.ModelRequestTimeout() | TimeoutError():
@@ -175,25 +98,6 @@ def _translated(error: Exception, *, answering: bool) -> ModelError:
     if answering and isinstance(error, UNREADABLE):
         return ModelServerError(f"The provider's answer cannot be read: {told}")
     return ModelRefusedError(f"The request could not be made: {told}")
-
-
-def _too_long(told: str) -> ModelRefusedError:
-    return ModelRefusedError(f"The conversation is too long for the model: {told} Shorten it or split the task.")
-
-
-def _status_error(error: library.ModelHTTPError, told: str) -> ModelError:
-    status, wait = error.status_code, _retry_after_seconds(error)
-    if status == 429:
-        return ModelRateLimitError(f"The provider asks for fewer requests: {told}", retry_after_seconds=wait)
-    if status == 408:
-        return ModelTimeoutError(f"The provider timed out: {told}", retry_after_seconds=wait)
-    if status == 409:
-        return ModelServerError(f"The provider failed (status {status}): {told}", retry_after_seconds=wait)
-    if status in (401, 403):
-        return ModelRefusedError(f"The provider refused the key (status {status}): {told} Check the key.")
-    if status == 404:
-        return ModelRefusedError(f"The provider does not know the model: {told} Check its name and the address.")
-    return ModelRefusedError(f"The provider refused the request (status {status}): {told} Correct it or the settings.")
 
 
 def _retry_after_seconds(error: library.ModelHTTPError) -> float | None:
@@ -256,5 +160,4 @@ def _told(error: Exception) -> str:
     text = (str(body or "") or str(root) or type(root).__name__)[:_LOOKED_AT_CHARACTERS]
     # The library's advice names its own classes, which the reader does not have before them.
     text = re.sub(r" or pass it via `[^`]*`|\s*To try Pydantic AI .*", "", text, flags=re.DOTALL)
-    text = " ".join(redacted(text)[:500].split())
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return failures.told(text)

@@ -44,7 +44,8 @@ from ai_whisperer.models.base import (
     StreamEvent,
     TextDelta,
 )
-from ai_whisperer.models.bounded_http import Meter, bound, current_meter
+from ai_whisperer.models.bounded_body import Meter
+from ai_whisperer.models.bounded_http import bound, current_meter
 from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.models.untrusted import content_of, system_of

@@ -1,4 +1,4 @@
-"""A model provider on loopback that speaks the streaming chat completions protocol, for tests and witnesses.
+"""A model provider on loopback for tests and witnesses: streamed chat completions, and Anthropic's messages.
 
 Inside a test: `async with ModelServer(respond) as server: ... server.base_url`. As a process of its own:
 `python -m ai_whisperer.testing.model_server --port 0 --log FILE`; it prints `ready http://127.0.0.1:PORT/v1`.
@@ -23,8 +23,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO
 
+from ai_whisperer.testing.anthropic_events import error_body, flattened, framed, message_events
+
 _PIECE_CHARACTERS = 12
 _KEPT_REQUESTS = 1000
+_CHAT, _MESSAGES = "/chat/completions", "/messages"
 _TOOL_REQUEST = re.compile(r"use tool (\S+) (\d+) times")
 
 
@@ -84,7 +87,7 @@ class Received:
 
 def obliging(body: dict[str, Any], number: int) -> Reply:  # noqa: ARG001
     """Do what the last user message says, `use tool NAME K times`: one call per answer, then `done`."""
-    messages = body.get("messages", [])
+    messages = list(flattened(body.get("messages", [])))
     last = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     prompt = _text_of(messages[last]) if last >= 0 else ""
     if wanted := _TOOL_REQUEST.search(prompt):
@@ -164,7 +167,12 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"{self.root_url}/v1"
+
+    @property
+    def root_url(self) -> str:
+        """The address for those who add the version of the interface themselves, as clients of Anthropic do."""
+        return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
         if self._log_path is not None:
@@ -225,15 +233,17 @@ class ModelServer:
             await writer.drain()
             return True
         reply = self._respond(received.body, received.number)
-        if not received.path.endswith("/chat/completions") or not received.body.get("stream"):
-            reply = Reply(status=404, error="Only streamed chat completions are served here.")
+        if not received.path.endswith((_CHAT, _MESSAGES)) or not received.body.get("stream"):
+            reply = Reply(status=404, error="Only streamed chat completions and messages are served here.")
         await asyncio.sleep(max(reply.latency_seconds, self._latency_seconds))
         if reply.raw is not None:
             await _send_raw(reply.raw(), received, writer)
             return False
         if reply.status != HTTPStatus.OK:
             error = {"message": reply.error, "type": "error", "param": None, "code": reply.error_code}
-            _send_json(reply.status, {"error": error}, writer, reply.headers)
+            is_chat = received.path.endswith(_CHAT)
+            body = {"error": error} if is_chat else error_body(reply.status, reply.error, reply.error_code)
+            _send_json(reply.status, body, writer, reply.headers)
         elif not await self._stream(reply, received, reader, writer):
             return False
         await writer.drain()
@@ -246,7 +256,9 @@ class ModelServer:
     ) -> bool:
         headers = {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
         writer.write(_head(reply.status, headers | {**reply.headers}))
-        events = stream_events(reply, model=str(received.body.get("model", "")), number=received.number)
+        is_chat = received.path.endswith(_CHAT)
+        make = stream_events if is_chat else message_events
+        events = make(reply, model=str(received.body.get("model", "")), number=received.number)
         for sent, event in enumerate([*events, None]):
             if reply.cut_after_events == sent:
                 return False
@@ -257,7 +269,7 @@ class ModelServer:
                 received.client_left.set()
                 return False
             if event is not None:
-                data = f"data: {event}\n\n".encode()
+                data = (f"data: {event}\n\n" if is_chat else framed(event)).encode()
                 writer.write(b"%x\r\n%b\r\n" % (len(data), data))
                 await writer.drain()
         writer.write(b"0\r\n\r\n")

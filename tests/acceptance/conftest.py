@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.client_stage import StagedServer
 from tests.acceptance.command_stage import Whisperer, serving
-from tests.acceptance.provider_stage import KEY
+from tests.acceptance.provider_stage import CLIENTS, KEY, use_client
 
 _numbers = count(1)
 _PERSONAL = ("WHISPERER_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "OPENROUTER_", "OLLAMA_")
@@ -35,6 +35,14 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def provider_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture(params=CLIENTS)
+def provider_client(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each of the clients that ask providers."""
+    use_client(request.param)
+    yield request.param
+    use_client("own")
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,19 @@ from ai_whisperer.errors import (
     ModelError,
 )
 from ai_whisperer.models.base import (
+    Alive,
     ModelRequest,
     StreamEvent,
     collect,
 )
+from ai_whisperer.models.openai_chat import OpenAIChatModel
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.testing.model_server import ModelServer, Reply, Respond
+
+ProviderModel = OpenAIChatModel | PydanticAIModel
+CLIENTS: dict[str, type[ProviderModel]] = {"own": OpenAIChatModel, "pydantic-ai": PydanticAIModel}
+"""What asks providers: the same is expected of each. The fixture `provider_client` says which one it is now."""
+_current = ["own"]
 
 KEY = "sk-canary-0123456789abcdef"
 ADD = ToolSpec(
@@ -40,18 +47,31 @@ def ask(*turns: Turn, **fields: Any) -> ModelRequest:
     )
 
 
+def use_client(name: str) -> None:
+    """Let this client ask from now on."""
+    _current[0] = name
+
+
+def is_own() -> bool:
+    return _current[0] == "own"
+
+
+def model_named(name: str) -> ProviderModel:
+    return CLIENTS[_current[0]](name)
+
+
 @asynccontextmanager
-async def model_at(base_url: str, name: str = "openai-chat:test-model") -> AsyncIterator[PydanticAIModel]:
+async def model_at(base_url: str, name: str = "openai-chat:test-model") -> AsyncIterator[ProviderModel]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", base_url)
-        model = PydanticAIModel(name)
+        model = model_named(name)
         try:
             yield model
         finally:
             await model.close()
 
 
-def with_server(respond: Respond | Reply, body: Callable[[PydanticAIModel, ModelServer], Awaitable[None]]) -> None:
+def with_server(respond: Respond | Reply, body: Callable[[ProviderModel, ModelServer], Awaitable[None]]) -> None:
     async def run() -> None:
         decide: Respond = (lambda _body, _number: respond) if isinstance(respond, Reply) else respond
         async with ModelServer(decide) as server, model_at(server.base_url) as model:
@@ -63,8 +83,8 @@ def with_server(respond: Respond | Reply, body: Callable[[PydanticAIModel, Model
 def events_of(reply: Reply, request: ModelRequest | None = None) -> list[StreamEvent]:
     events: list[StreamEvent] = []
 
-    async def body(model: PydanticAIModel, _: ModelServer) -> None:
-        events.extend([event async for event in model.stream(request or ask())])
+    async def body(model: ProviderModel, _: ModelServer) -> None:
+        events.extend([event async for event in model.stream(request or ask()) if not isinstance(event, Alive)])
 
     with_server(reply, body)
     return events
@@ -73,7 +93,7 @@ def events_of(reply: Reply, request: ModelRequest | None = None) -> list[StreamE
 def answer_to(reply: Reply, request: ModelRequest | None = None) -> Answer:
     answers: list[Answer] = []
 
-    async def body(model: PydanticAIModel, _: ModelServer) -> None:
+    async def body(model: ProviderModel, _: ModelServer) -> None:
         answers.append(await collect(model.stream(request or ask())))
 
     with_server(reply, body)
@@ -84,7 +104,7 @@ def failure_of(reply: Reply, request: ModelRequest | None = None) -> ModelError:
     """The error of one request, which must not have been repeated."""
     errors: list[ModelError] = []
 
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         with pytest.raises(ModelError) as caught:
             await collect(model.stream(request or ask()))
         errors.append(caught.value)
@@ -97,7 +117,7 @@ def failure_of(reply: Reply, request: ModelRequest | None = None) -> ModelError:
 def body_sent(request: ModelRequest, *, answer: Reply = HELLO) -> dict[str, Any]:
     bodies: list[dict[str, Any]] = []
 
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         await collect(model.stream(request))
         bodies.append(server.received[0].body)
 

@@ -292,9 +292,9 @@ def test_a_named_model_that_cannot_be_used_is_a_problem(tmp_path: Path, model: s
 
 
 def test_a_choice_that_was_passed_over_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "anthropic", None)
+    monkeypatch.setitem(sys.modules, "google.genai", None)
     settings = load_settings({}, environment={}, folder=tmp_path)
-    chosen = models.check_choice(settings, {"ANTHROPIC_API_KEY": KEY, "OPENROUTER_API_KEY": KEY})
+    chosen = models.check_choice(settings, {"GOOGLE_API_KEY": KEY, "OPENROUTER_API_KEY": KEY})
     assert [found.level for found in chosen.findings] == [Level.WARNING, Level.OK]
     assert "pip install" in chosen.findings[0].found
 

@@ -30,26 +30,28 @@ from ai_whisperer.errors import (
     ModelUnavailableError,
 )
 from ai_whisperer.models.base import (
+    Alive,
     CallRequested,
     Finished,
     StreamEvent,
     TextDelta,
     collect,
 )
-from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply, obliging, stream_events
 from tests.acceptance.provider_stage import (
     HELLO,
     KEY,
+    ProviderModel,
     ask,
     failure_of,
     finish_is_among,
     model_at,
+    model_named,
     with_server,
 )
 from tests.acceptance.sandbox_stage import until
 
-pytestmark = pytest.mark.usefixtures("provider_environment")
+pytestmark = pytest.mark.usefixtures("provider_environment", "provider_client")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_a_malformed_event_is_a_server_error_wherever_it_stands(place: int) -> N
     "event", ["[]", "null", "7", '"text"', '{"choices": "x"}', '{"choices": [7]}', '{"choices": [{"delta": []}]}']
 )
 def test_json_of_the_wrong_shape_never_escapes_as_another_error(event: str, place: int) -> None:
-    async def body(model: PydanticAIModel, _: ModelServer) -> None:
+    async def body(model: ProviderModel, _: ModelServer) -> None:
         try:
             answer = await collect(model.stream(ask()))
         except ModelServerError:
@@ -301,7 +303,7 @@ def test_a_cut_after_any_event_never_looks_complete_without_a_reason(sent: int) 
     events = stream_events(CUT, model="m", number=1)
     told: list[StreamEvent] = []
 
-    async def body(model: PydanticAIModel, _: ModelServer) -> None:
+    async def body(model: ProviderModel, _: ModelServer) -> None:
         try:
             answer = await collect(model.stream(ask()), told.append)
         except ModelCutOffError:
@@ -321,7 +323,7 @@ def test_a_stream_that_ends_in_good_order_but_without_a_reason_is_cut_off(reply:
 
 @pytest.mark.parametrize("sent", [0, 1, 3])
 def test_cancelling_the_reader_of_a_stalled_stream_closes_the_connection(sent: int) -> None:
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         reading = asyncio.create_task(collect(model.stream(ask())))
         async with asyncio.timeout(60):
             await server.stalled.wait()
@@ -337,11 +339,12 @@ def test_leaving_a_stream_early_closes_the_connection_and_the_model_goes_on() ->
     def respond(_body: dict[str, Any], number: int) -> Reply:
         return replace(HELLO, stall_after_events=4) if number == 1 else HELLO
 
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         async with asyncio.timeout(60):
             async with aclosing(model.stream(ask())) as events:
-                async for _ in events:
-                    break
+                async for event in events:
+                    if not isinstance(event, Alive):
+                        break
             await server.received[0].client_left.wait()
             assert (await collect(model.stream(ask()))).text == HELLO.text
 
@@ -349,7 +352,7 @@ def test_leaving_a_stream_early_closes_the_connection_and_the_model_goes_on() ->
 
 
 def test_many_requests_share_one_model() -> None:
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         requests = [ask(UserTurn(text=f"number {number}"), step_id=f"t.{number}") for number in range(50)]
         answers = await asyncio.gather(*(collect(model.stream(request)) for request in requests))
         assert [answer.text for answer in answers] == [f"done: number {number}" for number in range(50)]
@@ -367,7 +370,7 @@ def test_a_mistake_in_the_script_of_a_test_is_not_taken_for_a_fault_that_was_ask
     def respond(_body: dict[str, Any], _number: int) -> Reply:
         raise LookupError("a mistake")
 
-    async def body(model: PydanticAIModel, _: ModelServer) -> None:
+    async def body(model: ProviderModel, _: ModelServer) -> None:
         with pytest.raises(ModelServerError):
             await collect(model.stream(ask()))
 
@@ -408,8 +411,8 @@ async def _ask_thrice(url: str) -> None:
 
 
 def test_models_of_one_name_share_their_connections_until_the_last_is_closed() -> None:
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
-        other = PydanticAIModel(model.name)
+    async def body(model: ProviderModel, server: ModelServer) -> None:
+        other = model_named(model.name)
         await collect(model.stream(ask()))
         await collect(other.stream(ask()))
         await other.close()

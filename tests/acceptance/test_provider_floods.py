@@ -22,15 +22,14 @@ from ai_whisperer.errors import (
     ModelRefusedError,
     ModelServerError,
 )
-from ai_whisperer.models import bounded_http
+from ai_whisperer.models import bounded_body, bounded_http
 from ai_whisperer.models.base import MAX_CALLS, collect
 from ai_whisperer.models.event_bounds import MAX_EVENT_BYTES, MAX_EVENT_VALUES
-from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.testing.model_server import ModelServer, Received, Reply
 from tests.acceptance.held_up import LONGEST, longest_callback
-from tests.acceptance.provider_stage import answer_to, ask, with_server
+from tests.acceptance.provider_stage import ProviderModel, answer_to, ask, is_own, with_server
 
-pytestmark = pytest.mark.usefixtures("provider_environment")
+pytestmark = pytest.mark.usefixtures("provider_environment", "provider_client")
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n"
 REFUSAL = b"HTTP/1.1 400 Bad\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
@@ -78,7 +77,7 @@ def flood(pieces: Pieces) -> tuple[ModelError, Received, float]:
     """The error of a request that gets these bytes, what was sent, and the longest callback in readings."""
     found: list[tuple[ModelError, Received, float]] = []
 
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         await _warm_up(model)
         with longest_callback() as longest, pytest.raises(ModelError) as caught:
             await collect(model.stream(ask(step_id="flood")))
@@ -90,7 +89,7 @@ def flood(pieces: Pieces) -> tuple[ModelError, Received, float]:
     return found[0]
 
 
-async def _warm_up(model: PydanticAIModel) -> None:
+async def _warm_up(model: ProviderModel) -> None:
     """The first request makes the client, which is no matter of the answer."""
     await collect(model.stream(ask()))
 
@@ -132,11 +131,20 @@ FLOODS: dict[str, tuple[Pieces, type[ModelError], str]] = {
 }  # fmt: skip
 
 
+OWN_ENDS: dict[str, tuple[type[ModelError], str]] = {
+    "calls without a name": (AnswerSizeError, rf"more than {MAX_CALLS:,} tool calls"),
+    "another kind of content": (ModelServerError, "it is text/html, no stream of events"),
+}
+"""Where our own client knows better what is wrong."""
+
+
 @pytest.mark.parametrize("kind", FLOODS)
 def test_what_has_no_end_is_ended_with_the_limit_in_words(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, error_class, words = FLOODS[kind]
+    if is_own():
+        error_class, words = OWN_ENDS.get(kind, (error_class, words))
     if words == BARE:
-        monkeypatch.setattr(bounded_http, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
+        monkeypatch.setattr(bounded_body, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
     error, received, readings = flood(pieces)
     assert type(error) is error_class
     assert re.search(words, error.message)
@@ -152,7 +160,7 @@ def test_what_has_no_end_is_ended_with_the_limit_in_words(kind: str, monkeypatch
 def test_what_has_no_end_takes_little_memory(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, _, words = FLOODS[kind]
     if words == BARE:
-        monkeypatch.setattr(bounded_http, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
+        monkeypatch.setattr(bounded_body, "MAX_BARE_BYTES", 256 << 10)  # the smallest pieces take long
     flood(FLOODS["headers"][0])  # so that what is only imported once is there
     gc.collect()
     tracemalloc.start()
@@ -208,7 +216,7 @@ def test_an_answer_may_come_as_one_large_event() -> None:
 def test_a_body_that_is_there_at_once_gives_others_their_turn_between_its_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bounded_http, "_TURN_SECONDS", -1.0)  # after each piece, however fast the machine is
+    monkeypatch.setattr(bounded_body, "_TURN_SECONDS", -1.0)  # after each piece, however fast the machine is
     turns: list[int] = []
 
     async def arrived() -> AsyncIterator[bytes]:
@@ -245,7 +253,7 @@ BOMB = gzip.compress(b": \n\n" + b"\n" * (64 << 20))
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"x-gzip", b"GZIP "])
 def test_what_is_compressed_counts_as_what_it_is(encoding: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_http, "MAX_BARE_BYTES", 256 << 10)
+    monkeypatch.setattr(bounded_body, "MAX_BARE_BYTES", 256 << 10)
     head = ANSWER + b"content-encoding: " + encoding + b"\r\n"
     error, _, readings = flood(once(BOMB, head=head))
     assert re.search(BARE, error.message)
@@ -321,7 +329,7 @@ ODD_FRAMES = [
 def test_an_odd_frame_ends_in_an_answer_or_in_an_error_of_a_model(frame: bytes, place: str) -> None:
     frames = (frame, HELLO, END) if place == "before" else (HELLO, frame, END)
 
-    async def body(model: PydanticAIModel, _: ModelServer) -> None:
+    async def body(model: ProviderModel, _: ModelServer) -> None:
         with suppress(ModelServerError, ModelCutOffError, ModelEmptyError):
             answer = await collect(model.stream(ask()))
             assert "hello" in answer.text or place == "before"

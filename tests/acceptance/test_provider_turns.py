@@ -22,14 +22,15 @@ async def note(text: str = "", items: list[Any] | None = None) -> str:
     return f"{len(text)} characters, {len(items or ())} items"
 
 
-def longest_for(answer: bytes, folder: Path) -> float:
+def longest_for(answer: bytes, folder: Path, client: str) -> float:
     """The longest callback, in readings of the document, of a task whose model gives this answer, then a short one."""
     found: list[float] = []
 
     async def run(server: ModelServer) -> None:
         async with AsyncAgentSessionManager(folder, tools=[note]) as manager:
             subscription = manager.subscribe(deltas=True)
-            await manager.create_agent("alice", {"model": "openai-chat:m", "retry": {"max_attempts": 1}})
+            definition = {"model": "openai-chat:m", "settings": {"client": client}, "retry": {"max_attempts": 1}}
+            await manager.create_agent("alice", definition)
             assert await manager.run_task("alice", "warm up") == "fine"
             for number in range(TRIES):
                 with longest_callback() as longest:
@@ -57,5 +58,5 @@ def longest_for(answer: bytes, folder: Path) -> float:
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_no_answer_holds_the_event_loop_up(kind: str, tmp_path: Path) -> None:
-    assert longest_for(ANSWERS[kind], tmp_path) <= LONGEST
+def test_no_answer_holds_the_event_loop_up(kind: str, provider_client: str, tmp_path: Path) -> None:
+    assert longest_for(ANSWERS[kind], tmp_path, provider_client) <= LONGEST

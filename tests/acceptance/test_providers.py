@@ -17,21 +17,24 @@ from ai_whisperer.models.base import (
     TextDelta,
     collect,
 )
-from ai_whisperer.models.pydantic_ai import PydanticAIModel
+from ai_whisperer.models.openai_chat import OpenAIChatModel
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply, obliging
 from tests.acceptance.provider_stage import (
     ADD,
     HELLO,
     KEY,
+    ProviderModel,
     answer_to,
     ask,
     body_sent,
     events_of,
+    is_own,
     model_at,
+    model_named,
     with_server,
 )
 
-pytestmark = pytest.mark.usefixtures("provider_environment")
+pytestmark = pytest.mark.usefixtures("provider_environment", "provider_client")
 
 
 def test_text_and_reasoning_arrive_in_pieces_and_end_with_finished() -> None:
@@ -82,7 +85,9 @@ def test_an_answer_may_be_as_long_as_the_settings_and_the_budget_say(settings: d
 @pytest.mark.parametrize(("name", "known"), [("openai-chat:gpt-4o", True), ("openai-chat:nobody-knows-it", False)])
 def test_the_price_of_a_request_is_known_before_it_if_the_model_is(name: str, known: bool) -> None:  # noqa: FBT001
     async def main() -> None:
-        model = PydanticAIModel(name)
+        model = model_named(name)
+        if isinstance(model, OpenAIChatModel):
+            await model.prepare()
         dear, cheap = model.price_usd(1_000_000, 1_000_000), model.price_usd(1_000, 0)
         await model.close()
         assert (dear is not None and cheap is not None and dear > cheap > 0) == known
@@ -137,7 +142,7 @@ def test_a_setting_that_nobody_knows_does_no_harm() -> None:
 
 
 def test_every_attempt_carries_the_step_id_as_idempotency_key() -> None:
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         for attempt in (1, 2):
             await collect(
                 model.stream(ask(step_id="task-7.3", attempt=attempt, settings={"extra_headers": {"X-Team": "blue"}}))
@@ -162,7 +167,7 @@ def test_a_missing_key_is_told_by_the_first_request(monkeypatch: pytest.MonkeyPa
 
     async def run() -> None:
         with pytest.raises(ModelRefusedError, match="Set the `OPENAI_API_KEY` environment variable") as caught:
-            await collect(PydanticAIModel("openai-chat:test-model").stream(ask()))
+            await collect(model_named("openai-chat:test-model").stream(ask()))
         assert "Provider(" not in caught.value.message
 
     asyncio.run(run())
@@ -172,7 +177,7 @@ def test_a_missing_key_is_told_by_the_first_request(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_conversation_with_tools_goes_round() -> None:
-    async def body(model: PydanticAIModel, server: ModelServer) -> None:
+    async def body(model: ProviderModel, server: ModelServer) -> None:
         turns: list[Turn] = [UserTurn(text="please use tool add 2 times")]
         for _ in range(2):
             answer = await collect(model.stream(ask(*turns, tools=(ADD,))))
@@ -238,6 +243,8 @@ def test_an_answer_that_is_not_this_providers_is_rebuilt_from_its_text_and_calls
         case "foreign":
             kept = answer.provider.replace('"prefix":"openai-chat"', '"prefix":"anthropic"')
             assert kept != answer.provider
+        case "other calls" if is_own():
+            pytest.skip("our own client keeps no calls beside those of the answer")
         case "other calls":
             kept = answer.provider.replace("call_1_0", "call_9_9")
     answer = msgspec.structs.replace(answer, provider=kept)
@@ -250,7 +257,7 @@ def test_an_answer_that_is_not_this_providers_is_rebuilt_from_its_text_and_calls
 
 def test_what_is_kept_of_the_provider_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        async with ModelServer() as server:
+        async with ModelServer(lambda _body, _number: HELLO) as server:
             url = server.base_url.replace("127.0.0.1", "user:hunter2-hunter2@127.0.0.1")
             async with model_at(url) as model:
                 answer = await collect(model.stream(ask()))

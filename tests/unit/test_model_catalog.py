@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 from pydantic_ai.providers import infer_provider_class
 
-from ai_whisperer.errors import AnswerSizeError, ModelError, ModelNameError
+from ai_whisperer.core.definitions import definition_from
+from ai_whisperer.errors import AnswerSizeError, DefinitionError, ModelError, ModelNameError
+from ai_whisperer.models.anthropic_messages import AnthropicModel
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent, TextDelta, collect
-from ai_whisperer.models.catalog import PREFIXES, LateModel, resolve
+from ai_whisperer.models.catalog import PREFIXES, LateModel, OwnOrLibrary, resolve
+from ai_whisperer.models.compatible import COMPATIBLE
+from ai_whisperer.models.openai_chat import OpenAIChatModel
+from ai_whisperer.models.own_client import OwnClientModel
 from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.models.scripted import ScriptedModel
 
@@ -33,18 +38,64 @@ def test_scripted_with_a_path_reads_that_file(monkeypatch: pytest.MonkeyPatch) -
     assert read == [Path("some/rules.yaml")]
 
 
-@pytest.mark.parametrize("name", ["openai-chat:some-model", "openai:some-model", "ollama:qwen3:4b"])
+@pytest.mark.parametrize("name", ["openai:some-model", "openai-responses:some-model", "mistral:some-model"])
 def test_a_prefix_means_the_model_of_a_provider(name: str) -> None:
     model = resolve(name)
     assert isinstance(model, LateModel)
-    made = asyncio.run(model.made())
-    assert isinstance(made, PydanticAIModel)
-    assert made.name == name
+    if name.startswith("openai"):  # the package of the other is not installed
+        made = asyncio.run(model.made())
+        assert isinstance(made, PydanticAIModel)
+        assert made.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("anthropic:some-model", AnthropicModel), *((f"{prefix}:some:model", OpenAIChatModel) for prefix in COMPATIBLE)],
+)
+def test_many_providers_are_asked_by_our_own_client(name: str, kind: type[OwnClientModel]) -> None:
+    model = resolve(name)
+    assert isinstance(model, OwnOrLibrary)
+    assert isinstance(model.own, kind)
+    assert (model.own.name, model.own.model) == (name, name.partition(":")[2])
+
+
+def test_those_whom_our_own_client_asks_are_known_to_the_provider_library_too() -> None:
+    assert set(COMPATIBLE) < set(PREFIXES)
+
+
+def test_a_setting_lets_the_provider_library_ask() -> None:
+    asked: list[str] = []
+
+    class Library(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+            asked.append(request.step_id)
+            yield TextDelta(text="x")
+
+    async def make() -> Model:
+        return Library()
+
+    async def scenario() -> None:
+        model = resolve("openai-chat:some-model")
+        assert isinstance(model, OwnOrLibrary)
+        model.library = LateModel(make)
+        settings = definition_from({"settings": {"client": "pydantic-ai"}}).settings
+        request = ModelRequest(step_id="t1.1", agent_id="ada", system="", turns=(), settings=settings)
+        assert [event async for event in model.stream(request)] == [TextDelta(text="x")]
+        await model.close()
+
+    asyncio.run(scenario())
+    assert asked == ["t1.1"]
+
+
+@pytest.mark.parametrize("client", ["", "openai", None, 7, ["own"]])
+def test_a_client_that_there_is_not_is_refused_with_those_that_there_are(client: object) -> None:
+    with pytest.raises(DefinitionError, match=r"settings\.client must be 'own' or 'pydantic-ai'"):
+        definition_from({"settings": {"client": client}})
 
 
 def test_a_missing_key_does_not_make_a_name_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
-    assert isinstance(resolve("openrouter:some-model"), LateModel)
+    assert isinstance(resolve("openrouter:some-model"), OwnOrLibrary)
     assert PydanticAIModel("openrouter:some-model").prefix == "openrouter"
 
 
@@ -128,7 +179,7 @@ def test_a_wrong_name_is_not_worth_a_retry() -> None:
     assert not error.retryable
 
 
-@pytest.mark.parametrize("module", ["ai_whisperer", "ai_whisperer.models.catalog"])
+@pytest.mark.parametrize("module", ["ai_whisperer", "ai_whisperer.models.catalog", "ai_whisperer.models.openai_chat"])
 def test_the_provider_library_is_not_loaded_before_it_is_wanted(module: str) -> None:
     check = f"import sys, {module}; sys.exit('pydantic_ai' in sys.modules or 'openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

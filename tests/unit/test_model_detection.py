@@ -107,14 +107,14 @@ def test_of_several_keys_the_first_in_the_fixed_order_counts() -> None:
 
 
 def test_a_provider_whose_package_is_missing_is_passed_over_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    install_nothing_of(monkeypatch, "anthropic")
-    alone = detected({"ANTHROPIC_API_KEY": KEY})
+    install_nothing_of(monkeypatch, "google.genai")
+    alone = detected({"GOOGLE_API_KEY": KEY})
     assert alone.model == SCRIPTED_DEMO
     assert alone.why == "no other model can be used"
     (problem,) = alone.problems
-    assert problem.startswith("ANTHROPIC_API_KEY is set, but")
-    assert "pip install 'ai-whisperer[anthropic]'" in problem
-    beside = detected({"ANTHROPIC_API_KEY": KEY, "OPENROUTER_API_KEY": KEY})
+    assert problem.startswith("GOOGLE_API_KEY is set, but")
+    assert "pip install 'ai-whisperer[google]'" in problem
+    beside = detected({"GOOGLE_API_KEY": KEY, "OPENROUTER_API_KEY": KEY})
     assert beside.model.startswith("openrouter:")
     assert beside.problems == [problem]
 

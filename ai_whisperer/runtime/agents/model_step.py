@@ -92,7 +92,10 @@ class ModelStep:
         self._asked_at = self._now()
         try:
             with self._agent.parts.supplies.stalls.guard(
-                definition.retry.stall_seconds, tell, max_seconds=limits.max_answer_seconds
+                definition.retry.stall_seconds,
+                tell,
+                first_seconds=definition.retry.first_token_seconds,
+                max_seconds=limits.max_answer_seconds,
             ) as guard:
                 answer = await collect(self._agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:

@@ -6,12 +6,14 @@ import asyncio
 import math
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
+from ai_whisperer.core.lateness import MOST_SPARED, spared_seconds
 from ai_whisperer.errors import AnswerTimeError, ModelTimeoutError
-from ai_whisperer.models.base import StreamEvent
+from ai_whisperer.models.base import Alive, StreamEvent
 
 PassOn = Callable[[StreamEvent], None]
+_A_TURN = 1e-6
 
 
 class StallWatch:
@@ -19,21 +21,37 @@ class StallWatch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._lanes: dict[tuple[float, float], _Lane] = {}
+        self._lanes: dict[_Patience, _Lane] = {}
 
-    def guard(self, seconds: float, pass_on: PassOn | None = None, *, max_seconds: float = math.inf) -> StallGuard:
+    def guard(
+        self,
+        seconds: float,
+        pass_on: PassOn | None = None,
+        *,
+        first_seconds: float | None = None,
+        max_seconds: float = math.inf,
+    ) -> StallGuard:
         """`with watch.guard(120) as guard:` raises `ModelTimeoutError` when `take` is not called for so long.
 
-        Raises `AnswerTimeError` when the block takes longer than `max_seconds`. What the guard takes it passes on.
+        Until something of the answer has come it is `first_seconds`. When the event loop was held up, what has come
+        meanwhile is taken before anybody is blamed. Raises `AnswerTimeError` when the block takes longer than
+        `max_seconds`. What the guard takes it passes on, but for mere signs of life.
         """
-        lane = self._lanes.get((seconds, max_seconds))
+        patience = _Patience(seconds if first_seconds is None else first_seconds, seconds, max_seconds)
+        lane = self._lanes.get(patience)
         if lane is None:
-            lane = self._lanes[seconds, max_seconds] = _Lane(seconds, max_seconds, self._loop)
+            lane = self._lanes[patience] = _Lane(patience, self._loop)
         return StallGuard(lane, pass_on)
 
 
+class _Patience(NamedTuple):
+    first_seconds: float
+    seconds: float
+    max_seconds: float
+
+
 class StallGuard:
-    __slots__ = ("_lane", "_now", "_pass_on", "_stalled", "_task", "ends", "last")
+    __slots__ = ("_lane", "_now", "_pass_on", "_stalled", "_task", "ends", "last", "seconds", "spared")
 
     def __init__(self, lane: _Lane, pass_on: PassOn | None) -> None:
         self._lane = lane
@@ -42,7 +60,9 @@ class StallGuard:
         self._task = asyncio.current_task(lane.loop)
         self._now = lane.loop.time
         self.last = self._now()
-        self.ends = self.last + lane.max_seconds
+        self.ends = self.last + lane.patience.max_seconds
+        self.seconds = lane.patience.first_seconds
+        self.spared = 0
 
     def __enter__(self) -> Self:
         self._lane.enter(self)
@@ -55,14 +75,18 @@ class StallGuard:
         if self._stalled and self._task is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             if self._lane.loop.time() >= self.ends:
                 raise AnswerTimeError(
-                    f"The answer of the model took longer than {self._lane.max_seconds:,g} seconds "
+                    f"The answer of the model took longer than {self._lane.patience.max_seconds:,g} seconds "
                     "(max_answer_seconds), so it was cut off. Ask for less at a time, or raise the limit."
                 ) from error
-            raise ModelTimeoutError(f"The model sent nothing for {self._lane.seconds:g} seconds.") from error
+            raise ModelTimeoutError(f"The model sent nothing for {self.seconds:g} seconds.") from error
 
     def take(self, event: StreamEvent) -> None:
         """Something has come."""
         self.last = self._now()
+        self.spared = 0
+        if type(event) is Alive:
+            return
+        self.seconds = self._lane.patience.seconds
         if self._pass_on is not None:
             self._pass_on(event)
 
@@ -75,9 +99,8 @@ class StallGuard:
 class _Lane:
     """The guards with the same patience. While there are any, one timer is set for the first that could stall."""
 
-    def __init__(self, seconds: float, max_seconds: float, loop: asyncio.AbstractEventLoop) -> None:
-        self.seconds = seconds
-        self.max_seconds = max_seconds
+    def __init__(self, patience: _Patience, loop: asyncio.AbstractEventLoop) -> None:
+        self.patience = patience
         self.loop = loop
         self._guards: dict[StallGuard, None] = {}
         self._is_armed = False
@@ -85,21 +108,26 @@ class _Lane:
     def enter(self, guard: StallGuard) -> None:
         self._guards[guard] = None
         if not self._is_armed:
-            self._arm(min(self.seconds, self.max_seconds))
+            self._arm(min(self.patience))
 
     def leave(self, guard: StallGuard) -> None:
         del self._guards[guard]
 
     def _arm(self, seconds: float) -> None:
         self._is_armed = True
-        self.loop.call_later(seconds, self._look)
+        self.loop.call_later(seconds, self._look, self.loop.time() + seconds)
 
-    def _look(self) -> None:
+    def _look(self, due: float) -> None:
         self._is_armed = False
         now = self.loop.time()
-        patience = min(self.seconds, self.max_seconds)
+        patience = min(self.patience)
         for guard in list(self._guards):
-            left = min(guard.last + self.seconds, guard.ends) - now
+            left = min(guard.last + guard.seconds, guard.ends) - now
+            if left <= 0 and now < guard.ends and guard.spared < MOST_SPARED:
+                # What has come is in the hands of others for a turn; and if we are late, so are they.
+                spared = spared_seconds(late_seconds=now - due, patience_seconds=guard.seconds)
+                left = spared if spared or guard.spared else _A_TURN
+                guard.spared += 1
             if left <= 0:
                 guard.stall()
             else:

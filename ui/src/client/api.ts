@@ -625,13 +625,16 @@ export interface RetriedTasks {
 }
 
 /**
- * How failed model requests are repeated. While the provider is down or cannot be reached, `max_outage_seconds` of the
- * limits takes the place of `max_attempts`.
+ * How failed model requests are repeated, and when one that is under way has failed. A request has failed when nothing
+ * has come for `stall_seconds`, or for `first_token_seconds` while nothing of the answer has come yet: a model may have
+ * much to read before it begins, and may have to be loaded for it. While the provider is down or cannot be reached,
+ * `max_outage_seconds` of the limits takes the place of `max_attempts`.
  */
 export interface RetryPolicy {
   max_attempts?: number;
   first_delay_seconds?: number;
   max_delay_seconds?: number;
+  first_token_seconds?: number;
   stall_seconds?: number;
 }
 

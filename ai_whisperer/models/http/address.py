@@ -1,0 +1,117 @@
+"""Where a provider is asked: its address taken apart, and the proxy on the way to it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from ai_whisperer.errors import ModelRefusedError
+from ai_whisperer.models.failures import told, wrong_address
+from ai_whisperer.version import __version__
+
+_PORTS = {"http": 80, "https": 443}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Origin(NamedTuple):
+    """Whom a connection leads to: all requests for the same one can share it."""
+
+    host: str
+    port: int
+    is_secure: bool
+    proxy: Origin | None = None
+    proxy_authorization: str = ""
+
+
+class Endpoint(NamedTuple):
+    """What is asked: an address, with the head of a request to it as far as it is always the same."""
+
+    origin: Origin
+    start: bytes
+
+    def request(self, body: bytes, headers: Mapping[str, str]) -> bytes:
+        """The whole request; raises `ModelRefusedError` for headers that are none."""
+        lines = [self.start]
+        for name, value in headers.items():
+            lines.append(_header(name, value))
+        lines.append(b"Content-Length: %d\r\n\r\n" % len(body))
+        lines.append(body)
+        return b"".join(lines)
+
+
+def endpoint_of(base_url: str, path: str, headers: Mapping[str, str]) -> Endpoint:
+    """The endpoint at that path under the address; raises `ModelRefusedError`.
+
+    A name and a password in the address take the place of the authorization. The proxy is that of the environment,
+    unless the provider is on this machine.
+    """
+    parts = _parts(base_url)
+    host, is_secure = parts.hostname or "", parts.scheme == "https"
+    proxy, proxy_authorization = _proxy_of(parts)
+    origin = Origin(host, parts.port or _PORTS[parts.scheme], is_secure, proxy, proxy_authorization)
+    netloc = parts.netloc.rpartition("@")[2]
+    target = f"{parts.path.rstrip('/')}{path}" + (f"?{parts.query}" if parts.query else "")
+    every = {"Host": netloc, "User-Agent": f"ai-whisperer/{__version__}", **headers}
+    if parts.username is not None:
+        every["Authorization"] = _basic(parts)
+    if proxy is not None and not is_secure:
+        target = f"http://{netloc}{target}"
+        every |= {"Proxy-Authorization": proxy_authorization} if proxy_authorization else {}
+    if not target.isascii() or any(character.isspace() for character in target):
+        raise wrong_address(told("It has characters that must be escaped"))
+    start = f"POST {target} HTTP/1.1\r\n".encode()
+    return Endpoint(origin, start + b"".join(_header(name, value) for name, value in every.items()))
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port
+    except ValueError as error:
+        raise wrong_address(told(str(error))) from None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise wrong_address(told(f"'{url.strip().rpartition('@')[2]}' is none"))
+    return parts
+
+
+def _proxy_of(parts: SplitResult) -> tuple[Origin | None, str]:
+    host = parts.hostname or ""
+    if host in _LOOPBACK or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None, ""
+    proxies = getproxies()
+    url = proxies.get(parts.scheme) or proxies.get("all") or ""
+    if not url:
+        return None, ""
+    try:
+        proxy = urlsplit(url if "://" in url else f"http://{url}")
+        port = proxy.port
+    except ValueError:
+        proxy, port = urlsplit(""), None
+    if proxy.scheme not in _PORTS or not proxy.hostname:
+        raise ModelRefusedError(
+            "The proxy that the environment names cannot be used: its address begins with http:// or https://. "
+            "Correct it (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY)."
+        )
+    origin = Origin(proxy.hostname, port or _PORTS[proxy.scheme], proxy.scheme == "https")
+    return origin, "" if proxy.username is None else _basic(proxy)
+
+
+def _basic(parts: SplitResult) -> str:
+    name = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return f"Basic {b64encode(name.encode()).decode()}"
+
+
+def _header(name: str, value: str) -> bytes:
+    try:
+        line = f"{name}: {value}".encode("latin-1")
+    except UnicodeEncodeError:
+        line = b"\n"
+    if not name or not name.isascii() or any(each in line for each in (b"\r", b"\n", b"\0")) or " " in name:
+        raise ModelRefusedError(
+            f"The request could not be made: the header {name[:100]!r} has characters that no header may have. "
+            "Correct the key or extra_headers in the settings."
+        )
+    return line + b"\r\n"
