@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, final
 
 from ai_whisperer.domain.record import Record
 
@@ -84,12 +84,14 @@ class UserTurn(Record, frozen=True, kw_only=True):
     text: str
 
 
+@final
 class AnswerTurn(Record, frozen=True, kw_only=True):
     """What a model answered."""
 
     answer: Answer
 
 
+@final
 class ToolTurn(Record, frozen=True, kw_only=True):
     """The result of one tool call of the answer before it."""
 

@@ -15,7 +15,7 @@ from ai_whisperer.core.retry import Wait, longest_outage, longest_wait, wait_bef
 from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.domain.conversation import Answer, Turn
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
-from ai_whisperer.domain.tasks import Failure, Retried, StepRecord, StepState
+from ai_whisperer.domain.tasks import DONE, Failure, Retried, StepRecord, StepState
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
     ModelRequest,
@@ -72,7 +72,7 @@ class ModelStep:
             self._journal_cut_off()
             raise
         now = self._now()
-        return self._ended(now, state=StepState.DONE, answer=answer, error=None, finished_at=now)
+        return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         if self._agent.registry.mcp is not None:
