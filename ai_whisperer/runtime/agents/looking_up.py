@@ -32,7 +32,7 @@ class Found(Struct, frozen=True):
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
     """Whether something has to be looked up before this can be decided."""
     if isinstance(action, RequestModel):
-        return task.budget is not None and agent.parts.trees.unknown(task)
+        return task.origin is not None and task.budget is not None and agent.parts.trees.unknown(task)
     if isinstance(action, CallTools):
         trees, mail = agent.parts.trees, agent.parts.mail
         for wanted in _wanted(agent, action):

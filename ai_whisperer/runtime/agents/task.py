@@ -160,7 +160,7 @@ class RunningTask:
                 f"told so {refused} times. Tell it what to do instead, or raise max_same_calls."
             )
             return Fail(failure=failure_from(circle))
-        if task.budget is not None:
+        if task.origin is not None and task.budget is not None:
             spent = self._agent.parts.trees.spent(task)
             if spent is not None:
                 error = BudgetError(
@@ -269,7 +269,8 @@ class RunningTask:
         self.journal.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
-            if self.journal.task.budget is not None:
+            task = self.journal.task
+            if task.origin is not None and task.budget is not None:
                 self.journal.count_up()
                 self._agent.parts.trees.count(self.journal.task)
 
