@@ -23,7 +23,7 @@ NPM_TEST := WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" PATH="$(abspath $(B
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
-.PHONY: demo test lint types ui page browser docs bench soak clean
+.PHONY: demo test lint types ui page browser docs bench instructions soak clean
 
 demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
@@ -64,6 +64,11 @@ docs: $(INSTALLED)
 bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 	$(BIN)/python -m bench
 	$(NPM_TEST) figures
+	$(MAKE) --no-print-directory instructions
+
+# Fails when a hot path takes more instructions than are kept; UPDATE=1 keeps those that it takes now.
+instructions: $(INSTALLED)
+	$(BIN)/python -m bench.instructions $(if $(UPDATE),--update)
 
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py

@@ -71,7 +71,9 @@ async def floor_tasks(folder: Path, *, agents: int, durable: bool) -> Sample:
     return _sample(watch, agents, failed=agents - len(list(filter(None, results))))
 
 
-async def ours_tasks(folder: Path, *, agents: int, durable: bool) -> Sample:
+async def ours_tasks(folder: Path, *, agents: int, durable: bool, rounds: int = 1) -> Sample:
+    """Each agent does one task in each round, all of them at the same time."""
+
     async def look_up(fact: str) -> str:
         """Look a fact up."""
         return f"fact {fact}"
@@ -86,9 +88,11 @@ async def ours_tasks(folder: Path, *, agents: int, durable: bool) -> Sample:
 
         await asyncio.gather(*map(run, range(min(WARM_UP_TASKS, agents))))
         watch = Stopwatch()
-        ended = await asyncio.gather(*map(run, range(agents)))
-        failed = sum(task.state is not TaskState.COMPLETED for task in ended)
-        sample = _sample(watch, agents, failed=failed)
+        failed = 0
+        for _ in range(rounds):
+            ended = await asyncio.gather(*map(run, range(agents)))
+            failed += sum(task.state is not TaskState.COMPLETED for task in ended)
+        sample = _sample(watch, agents * rounds, failed=failed)
         assert all([len(await manager.list_steps(task.id)) == 3 + TOOL_CALLS for task in ended])
     return sample
 

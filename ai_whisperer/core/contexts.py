@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage
 
 _BYTES_FOR_A_TOKEN = 4
 DEFAULT_OUTPUT_TOKENS = 4096
@@ -21,13 +21,9 @@ def text_bytes(text: str) -> int:
 
 def turn_bytes(turn: Turn) -> int:
     """What the turn takes in memory and on the wire, apart from its names."""
-    match turn:
-        case UserTurn():
-            return text_bytes(turn.text)
-        case ToolTurn():
-            return text_bytes(turn.content)
-        case AnswerTurn():
-            return answer_bytes(turn.answer)
+    if type(turn) is AnswerTurn:
+        return answer_bytes(turn.answer)
+    return text_bytes(turn.content if type(turn) is ToolTurn else turn.text)
 
 
 def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) -> int:

@@ -55,6 +55,9 @@ TRANSITIONS: Mapping[AgentState, Mapping[Action, AgentState]] = {
 }
 """An agent with a sleep plan comes to rest, and is resumed, in `sleeping` instead of `idle`."""
 
+_START, _WORK, _PAUSE = Action.START, Action.WORK, Action.PAUSE
+_SLEEP, _WAKE, _STOP = Action.SLEEP, Action.WAKE, Action.STOP
+_ENDS_SLEEP = (_WAKE, _STOP, _START)
 _OWN = frozenset({Action.WORK, Action.REST})
 _BEFORE_START = frozenset({Action.START, Action.STOP})
 
@@ -78,26 +81,23 @@ def apply(
     """
     if _is_so_already(agent, action):
         return agent
-    if action not in TRANSITIONS[agent.state] or not _fits(agent, action):
+    state = TRANSITIONS[agent.state].get(action)
+    if state is None or not _fits(agent, action):
         raise StateError(_refusal(agent, action))
-    state = TRANSITIONS[agent.state][action]
-    match action:
-        case Action.SLEEP:
-            sleep = None if plan is None else replace(plan, reason=reason)
-        case Action.WAKE | Action.STOP | Action.START:
-            sleep = None
-        case _:
-            sleep = agent.sleep
+    sleep = agent.sleep
+    if action is _SLEEP:
+        sleep = None if plan is None else replace(plan, reason=reason)
+    elif action in _ENDS_SLEEP:
+        sleep = None
     if state is _IDLE and sleep is not None:
         state, reason = _SLEEPING, sleep.reason
-    started = agent.started if action is not Action.START else True
     return replace(
         agent,
         state=state,
         sleep=sleep,
-        started=started and action is not Action.STOP,
-        reason=agent.reason if action is Action.WORK else reason,  # at rest what it worked for is over
-        paused_limit=limit if action is Action.PAUSE else agent.paused_limit if state is _PAUSED else None,
+        started=(agent.started or action is _START) and action is not _STOP,
+        reason=agent.reason if action is _WORK else reason,  # at rest what it worked for is over
+        paused_limit=limit if action is _PAUSE else agent.paused_limit if state is _PAUSED else None,
     )
 
 
@@ -113,15 +113,15 @@ def takes_calls(agent: AgentRecord) -> bool:
 
 def _is_so_already(agent: AgentRecord, action: Action) -> bool:
     """Whether the agent is what the action would make it, so that there is nothing to refuse and nothing to do."""
-    if action is Action.START:
+    if action is _START:
         return agent.started and agent.state in (_IDLE, _ACTIVE)
-    return action is Action.STOP and agent.state is _STOPPED
+    return action is _STOP and agent.state is _STOPPED
 
 
 def _fits(agent: AgentRecord, action: Action) -> bool:
     if agent.state is _IDLE:
-        return (action is not Action.START) if agent.started else action in _BEFORE_START
-    if action is Action.WAKE:
+        return (action is not _START) if agent.started else action in _BEFORE_START
+    if action is _WAKE:
         return agent.sleep is not None
     return True
 

@@ -31,6 +31,9 @@ A mail that was archived or is dead is delivered once more if its task is taken 
 person dismisses its task.
 """
 
+_QUEUED = MailState.QUEUED
+_SHOWN = (MailState.READ, MailState.REPLIED)
+
 MAX_SUBJECT_CHARACTERS = 500
 
 
@@ -42,8 +45,8 @@ def move(mail: MailRecord, state: MailState, *, now: float, task_id: str | None 
     return replace(
         mail,
         state=state,
-        task_id=None if state is MailState.QUEUED else task_id or mail.task_id,
-        read_at=now if state in (MailState.READ, MailState.REPLIED) and mail.read_at is None else mail.read_at,
+        task_id=None if state is _QUEUED else task_id or mail.task_id,
+        read_at=now if state in _SHOWN and mail.read_at is None else mail.read_at,
     )
 
 

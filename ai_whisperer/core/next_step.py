@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ai_whisperer.core.channels import parse
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
-from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState
+from ai_whisperer.domain.tasks import MODEL, STARTED, Failure, StepRecord
 from ai_whisperer.errors import StepLimitError
 
 OUTCOME_UNKNOWN = (
@@ -70,7 +70,7 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
     asked = _last_request(steps)
     if asked is None:
         return RequestModel(number=1)
-    if asked.state is StepState.STARTED:
+    if asked.state is STARTED:
         return RequestModel(number=asked.number, repeats=asked)
     if asked.answer is None:
         return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
@@ -140,7 +140,7 @@ def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
 
 def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
     for step in reversed(steps):
-        if step.kind is StepKind.MODEL:
+        if step.kind is MODEL:
             return step
     return None
 
@@ -154,7 +154,7 @@ def _calls_without_result(steps: Sequence[StepRecord], asked: StepRecord, answer
     pending = []
     for number, call in enumerate(answer.tool_calls, asked.number + 1):
         known = begun.get(number)
-        if known is None or known.state is StepState.STARTED:
+        if known is None or known.state is STARTED:
             pending.append(PendingCall(number=number, call=call, interrupted=known))
     return tuple(pending)
 

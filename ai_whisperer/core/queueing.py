@@ -116,7 +116,7 @@ class WorkQueue:
 
     def _thread_in_the_way(self, item: Work) -> str | None:
         thread_id = _thread(item)
-        if isinstance(item, MailRecord) and item.awaited:
+        if type(item) is MailRecord and item.awaited:
             return None
         if self._busy and thread_id in self._busy:
             return thread_id
@@ -135,8 +135,8 @@ class WorkQueue:
 
 
 def _thread(item: Work) -> str:
-    return item.work_thread_id if isinstance(item, MailRecord) else item.thread_id
+    return item.work_thread_id if type(item) is MailRecord else item.thread_id
 
 
 def _name(item: Work) -> _Name:
-    return (_MAIL if isinstance(item, MailRecord) else _TASK, item.id)
+    return (_MAIL if type(item) is MailRecord else _TASK, item.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
-from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskRecord
+from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskRecord
 
 _NO_RESULT = "No result: the task ended before this call did."
 
@@ -18,9 +18,9 @@ def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
 def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
     """The part of a conversation that these steps are: answers with all their calls."""
     shown: list[Turn] = []
-    results = {step.number: step.result for step in steps if step.kind is StepKind.TOOL}
+    results = {step.number: step.result for step in steps if step.kind is TOOL}
     for step in steps:
-        if step.kind is not StepKind.MODEL or step.answer is None:
+        if step.kind is not MODEL or step.answer is None:
             continue
         shown.append(AnswerTurn(answer=step.answer))
         for number, call in enumerate(step.answer.tool_calls, step.number + 1):
@@ -40,7 +40,7 @@ def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[st
     for step in reversed(steps):
         if step.number >= answered.number:
             continue
-        if step.kind is StepKind.MODEL:
+        if step.kind is MODEL:
             break
         if step.result is not None:
             shown.extend(step.result.mails)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import Usage
-from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
+from ai_whisperer.domain.tasks import MODEL, STARTED, StepRecord
 
 WAITING_TOOLS = frozenset({"acquire_lock", "send_mail_with_switch"})
 """The tools whose calls last as long as they wait for somebody else: that is no work."""
@@ -22,10 +22,10 @@ _ONE_CALL = Usage(tool_calls=1)
 
 def usage_of(step: StepRecord) -> Usage:
     """What one step has used so far: a model step for the requests that have ended, a tool call once it has ended."""
-    if step.kind is StepKind.MODEL:
+    if step.kind is MODEL:
         used = _NOTHING if step.answer is None else step.answer.usage
         return replace(used, model_calls=step.requests, wall_seconds=step.request_seconds)
-    if step.state is StepState.STARTED:
+    if step.state is STARTED:
         return _NOTHING
     waited = step.call is not None and step.call.name in WAITING_TOOLS
     used = replace(_ONE_CALL, wall_seconds=0.0 if waited else _seconds(step))
@@ -88,7 +88,7 @@ def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:
 
 def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
     """What these steps have used together."""
-    return sum(map(usage_of, steps), _NOTHING)
+    return Usage.of_all(map(usage_of, steps))
 
 
 def _seconds(step: StepRecord) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import final
 
 import msgspec
 
@@ -24,6 +25,7 @@ class MailState(StrEnum):
     DEAD = "dead"
 
 
+@final
 class MailRecord(Record, frozen=True, kw_only=True):
     """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it.
 

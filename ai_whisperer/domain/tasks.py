@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -55,12 +56,16 @@ class TaskState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        return self not in (TaskState.QUEUED, TaskState.RUNNING)
+        return self not in _NOT_ENDED
 
     @property
     def is_dead_letter(self) -> bool:
         """Whether it could not be done: it waits for a person to retry or dismiss it."""
-        return self in (TaskState.FAILED, TaskState.DEAD)
+        return self in _DEAD_LETTERS
+
+
+_NOT_ENDED = (TaskState.QUEUED, TaskState.RUNNING)
+_DEAD_LETTERS = (TaskState.FAILED, TaskState.DEAD)
 
 
 class StepKind(StrEnum):
@@ -77,6 +82,13 @@ class StepState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+MODEL: Final = StepKind.MODEL
+TOOL: Final = StepKind.TOOL
+STARTED: Final = StepState.STARTED
+DONE: Final = StepState.DONE
+"""What loops compare with at every step: in Python 3.11 a member of an enum takes as long to look up as a call does."""
 
 
 class Failure(Record, frozen=True, kw_only=True):

@@ -49,6 +49,7 @@ async def serve(
     from ai_whisperer.examples.tools import TOOLS
     from ai_whisperer.models.names import SCRIPTED_DEMO
     from ai_whisperer.server import own_user
+    from ai_whisperer.server.collector import settle_collector
     from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
 
@@ -74,6 +75,7 @@ async def serve(
             address = server.address
             ready = {"ready": address.page, "url": address.url, "token": address.token, "pid": address.pid}
             call.output.told(ready, f"ready {address.page}")
+            settle_collector()
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())

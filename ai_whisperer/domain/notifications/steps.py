@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ai_whisperer.domain.conversation import ToolRun, Usage
 from ai_whisperer.domain.notifications.base import OfStep, notification
-from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.tasks import MODEL, Failure, StepKind, StepRecord, StepState, TaskRecord
 
 
 @notification("step.output", "| {text:last}", level="debug")
@@ -140,5 +140,5 @@ class StepFinished(OfStep, frozen=True, kw_only=True):
             is_error=UNSET if result is None or not result.is_error else True,
             run=UNSET if result is None or result.run is None else StepRun.of(result.run),
             error=UNSET if step.error is None else step.error,
-            requests=UNSET if requests == 1 or step.kind is not StepKind.MODEL else requests,
+            requests=UNSET if requests == 1 or step.kind is not MODEL else requests,
         )

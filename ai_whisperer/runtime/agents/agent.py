@@ -39,6 +39,7 @@ from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.registry import ToolRegistry
 from ai_whisperer.tools.workplace import Workplace
 
+_ACTIVE = AgentState.ACTIVE
 _ANNOUNCED: dict[Action, type[AgentTold]] = {
     Action.START: AgentStarted,
     Action.PAUSE: AgentPaused,
@@ -48,23 +49,33 @@ _ANNOUNCED: dict[Action, type[AgentTold]] = {
 
 
 class LiveAgent:
-    """What can be done to an agent. A call that does not fit its state raises `StateError` and changes nothing."""
+    """What can be done to an agent. A call that does not fit its state raises `StateError` and changes nothing.
 
-    __slots__ = ("_halting", "_limits", "_stopping_soon", "_workplace", "parts", "record", "toolkit", "work")
+    `limits` are those that hold for it. While it `is_being_stopped` nothing can be done to it.
+    """
+
+    __slots__ = (
+        "_stopping_soon",
+        "_workplace",
+        "agent_id",
+        "is_being_stopped",
+        "limits",
+        "parts",
+        "record",
+        "toolkit",
+        "work",
+    )
 
     def __init__(self, parts: Parts, record: AgentRecord, own_tools: Iterable[Tool] = ()) -> None:
         self.parts = parts
         self.record = record
+        self.agent_id = record.id
         self.toolkit = Toolkit(parts.supplies, own_tools)
         self.work = AgentWork(self)
-        self._limits: EffectiveLimits | None = None
+        self.limits: EffectiveLimits = parts.stated.for_agent(record.definition.limits)
         self._workplace: Workplace | None = None
-        self._halting = False
+        self.is_being_stopped = False
         self._stopping_soon: asyncio.Task[None] | None = None
-
-    @property
-    def agent_id(self) -> str:
-        return self.record.id
 
     @property
     def state(self) -> AgentState:
@@ -75,16 +86,9 @@ class LiveAgent:
         """Tools that it may use and that nobody has provided: without them it waits."""
         return self.toolkit.missing_tools
 
-    @property
-    def limits(self) -> EffectiveLimits:
-        """The limits that hold for the agent."""
-        if self._limits is None:
-            self._limits = self.parts.stated.for_agent(self.record.definition.limits)
-        return self._limits
-
-    def forget_limits(self) -> None:
+    def renew_limits(self) -> None:
         """They have changed, or what they follow from has."""
-        self._limits = None
+        self.limits = self.parts.stated.for_agent(self.record.definition.limits)
         self._workplace = None
 
     @property
@@ -110,13 +114,8 @@ class LiveAgent:
     @property
     def may_step(self) -> bool:
         """Whether a loop of this agent may begin another step."""
-        held_up = self._halting or self.parts.kernel.closing or self.missing_tools
-        return self.record.state is AgentState.ACTIVE and not held_up
-
-    @property
-    def is_being_stopped(self) -> bool:
-        """Whether nothing can be done to the agent until it is stopped."""
-        return self._halting
+        held_up = self.is_being_stopped or self.parts.kernel.closing or self.toolkit.missing_tools
+        return self.record.state is _ACTIVE and not held_up
 
     def give_tools(self, decision: Decision, tools: Iterable[Tool]) -> None:
         """Hand the agent tools of its own, and let it go on if it waited for them."""
@@ -254,7 +253,7 @@ class LiveAgent:
 
     def listens_for(self, event: str) -> bool:
         """Whether the agent sleeps and the event wakes it."""
-        return self.record.sleep is not None and event in self.record.sleep.wake_events and not self._halting
+        return self.record.sleep is not None and event in self.record.sleep.wake_events and not self.is_being_stopped
 
     def subscribes_to(self, event: str) -> bool:
         """Whether the event becomes a task of the agent."""
@@ -274,7 +273,7 @@ class LiveAgent:
         that is under way is waited for.
         """
         self.work.check_not_from_inside("stop")
-        if self._halting and self._stopping_soon is not None:
+        if self.is_being_stopped and self._stopping_soon is not None:
             await asyncio.wait([self._stopping_soon])
         if self._begin_stop():
             await self._finish_stop(cause, reason)
@@ -295,15 +294,15 @@ class LiveAgent:
     def _begin_stop(self) -> bool:
         """Let nothing new begin; False if the agent is stopped already."""
         self._check_not_halting()
-        self._halting = lifecycle.apply(self.record, Action.STOP) is not self.record
+        self.is_being_stopped = lifecycle.apply(self.record, Action.STOP) is not self.record
         self._let_others_pass()
-        return self._halting
+        return self.is_being_stopped
 
     async def _finish_stop(self, cause: str, reason: str, also: Callable[[Decision], None] = lambda _: None) -> None:
         try:
             await self.work.halt_loops()
         except asyncio.CancelledError:
-            self._halting = False
+            self.is_being_stopped = False
             self._go_on_after_all(cause)
             raise
         decision = self.parts.kernel.decide(cause)
@@ -313,7 +312,7 @@ class LiveAgent:
         self.transition(decision, Action.STOP, reason=reason)
         also(decision)
         durable = decision.submit()
-        self._halting = False
+        self.is_being_stopped = False
         model = self.toolkit.take_model()
         try:
             await asyncio.shield(durable)
@@ -330,7 +329,7 @@ class LiveAgent:
     def redefine(self, decision: Decision, record: AgentRecord) -> None:
         """Take a new definition; loops that run use it from their next step on."""
         self.record = record
-        self.forget_limits()
+        self.renew_limits()
         self.toolkit.forget_registry()
         self.toolkit.look_for_missing_tools(record)
         decision.unit.update_definition(record)
@@ -342,7 +341,7 @@ class LiveAgent:
             self.parts.turns.held_up(task_id)
 
     def _check_not_halting(self) -> None:
-        if self._halting:
+        if self.is_being_stopped:
             raise StateError(f"Agent '{self.agent_id}' is being stopped. Wait until it is stopped, then start it.")
 
     def _go_on_after_all(self, cause: str) -> None:
@@ -358,7 +357,7 @@ class LiveAgent:
         return keeps_awake(item, plan) or (isinstance(item, TaskRecord) and self.parts.schedules.wakes(item))
 
     def _timer_fired(self, timer: TimerRecord) -> None:
-        if self._halting:
+        if self.is_being_stopped:
             again = replace(timer, kind=TimerKind.WAKE, due_at=self.parts.kernel.clock.now() + 1)
             self.arm(again)  # the stop may yet be given up
             return
@@ -383,8 +382,8 @@ class LiveAgent:
             return
         if before.started is not self.record.started:
             self.parts.started.changed(before, self.record)
-        if action is Action.START:
-            self.record = replace(self.record, started_at=decision.at)
+            if self.record.started:
+                self.record = replace(self.record, started_at=decision.at)
         if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
             self.parts.kernel.timers.cancel(self.timer_id)
             decision.unit.delete_timer(self.parts.kernel.session_id, self.timer_id)

@@ -19,7 +19,7 @@ from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.notifications.steps import StepFinished, StepStarted
-from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.tasks import DONE, STARTED, TOOL, Failure, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.messaging.mail import Mail
@@ -103,8 +103,8 @@ class TaskJournal:
             session_id=self.task.session_id,
             task_id=self.task.id,
             number=pending.number,
-            kind=StepKind.TOOL,
-            state=StepState.STARTED,
+            kind=TOOL,
+            state=STARTED,
             call=pending.call,
             started_at=at,
         )
@@ -123,7 +123,7 @@ class TaskJournal:
         self.record_result(decision, next(step for step in steps if step.id == waited), result)
 
     def record_result(
-        self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = StepState.DONE
+        self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = DONE
     ) -> None:
         if self._agent.parts.waits:
             self._agent.parts.turns.let_go(step.id)
@@ -166,8 +166,8 @@ class TaskJournal:
 
     def settle_open_steps(self, decision: Decision) -> None:
         self.settle_open_tools(decision)
-        for step in [step for step in self.steps if step.state is StepState.STARTED]:
-            if step.kind is StepKind.TOOL:
+        for step in [step for step in self.steps if step.state is STARTED]:
+            if step.kind is TOOL:
                 wait = self._agent.parts.waits.find(step.id)
                 # One that waits for its turn is to be repeated, and what became of it the first time is not known.
                 repeats = wait is not None and wait.kind is WaitKind.RESOURCE
@@ -182,7 +182,7 @@ class TaskJournal:
     def settle_open_tools(self, decision: Decision) -> None:
         """Settle the calls that were cut off. Those that wait for a reply or a lock were not: they go on waiting."""
         waits = self._agent.parts.waits
-        for step in [step for step in self.steps if step.kind is StepKind.TOOL and step.state is StepState.STARTED]:
+        for step in [step for step in self.steps if step.kind is TOOL and step.state is STARTED]:
             if not waits.is_waiting(step.id):
                 result = ToolResult(content=OUTCOME_UNKNOWN, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ai_whisperer.core.next_step import CallTools, Complete, Next
+from ai_whisperer.core.next_step import CallTools, Complete, Next, RequestModel
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord
@@ -36,19 +36,18 @@ class Found(Struct, frozen=True):
 
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
     """Whether something has to be looked up before this can be decided."""
-    match action:
-        case Complete(response=response):
-            return task.origin is not None and agent.parts.rooms.asks_others(task, response)
-        case CallTools():
-            trees, mail = agent.parts.trees, agent.parts.mail
-            return any(
-                trees.unknown(task, to_grow=True)
-                or wanted.mailbox
-                or (wanted.mail_id and mail.in_memory(wanted.mail_id) is None)
-                for wanted in _wanted(agent, action)
-            )
-        case _:
-            return task.budget is not None and agent.parts.trees.unknown(task)
+    if isinstance(action, RequestModel):
+        return task.origin is not None and task.budget is not None and agent.parts.trees.unknown(task)
+    if isinstance(action, CallTools):
+        trees, mail = agent.parts.trees, agent.parts.mail
+        for wanted in _wanted(agent, action):
+            if trees.unknown(task, to_grow=True) or wanted.mailbox:
+                return True
+            if wanted.mail_id and mail.in_memory(wanted.mail_id) is None:
+                return True
+    elif isinstance(action, Complete):
+        return task.origin is not None and agent.parts.rooms.asks_others(task, action.response)
+    return False
 
 
 async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:

@@ -15,7 +15,7 @@ from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait,
 from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.domain.conversation import Answer, Turn
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
-from ai_whisperer.domain.tasks import Failure, Retried, StepRecord, StepState
+from ai_whisperer.domain.tasks import DONE, Failure, Retried, StepRecord, StepState
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
     ModelRequest,
@@ -72,32 +72,34 @@ class ModelStep:
             self._journal_cut_off()
             raise
         now = self._now()
-        return self._ended(now, state=StepState.DONE, answer=answer, error=None, finished_at=now)
+        return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
-        if self._agent.registry.mcp is not None:
-            await prepare_mcp(self._agent)
-        definition, limits = self._agent.record.definition, self._agent.limits
+        agent, registry = self._agent, self._agent.registry
+        if registry.mcp is not None:
+            await prepare_mcp(agent)
+            registry = agent.registry
+        definition, limits = agent.record.definition, agent.limits
         request = ModelRequest(
             step_id=self._step.id,
-            agent_id=self._agent.agent_id,
+            agent_id=agent.agent_id,
             system=definition.prompt,
             turns=turns,
-            tools=self._agent.registry.specs,
+            tools=registry.specs,
             settings=definition.settings,
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
         )
-        tell = StreamTeller(self._agent.parts.kernel, self._agent.agent_id, self._step).take
+        tell = StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
         self._asked_at = self._now()
         try:
-            with self._agent.parts.supplies.stalls.guard(
+            with agent.parts.supplies.stalls.guard(
                 definition.retry.stall_seconds,
                 tell,
                 first_seconds=definition.retry.first_token_seconds,
                 max_seconds=limits.max_answer_seconds,
             ) as guard:
-                answer = await collect(self._agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
+                answer = await collect(agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise

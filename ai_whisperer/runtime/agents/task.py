@@ -29,6 +29,9 @@ from ai_whisperer.domain.notifications.tasks import (
     TaskStarted,
 )
 from ai_whisperer.domain.tasks import (
+    MODEL,
+    STARTED,
+    TOOL,
     Failure,
     Retried,
     StepKind,
@@ -49,6 +52,8 @@ from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
+_STEPS = (RequestModel, CallTools)
+
 
 class StuckLoopError(Exception):
     """The next step of a task is the same whatever is done: a fault of ours, which must not take the others' time."""
@@ -68,8 +73,8 @@ class RunningTask:
     def __init__(self, agent: Owner, task: TaskRecord, steps: list[StepRecord]) -> None:
         self._agent = agent
         self.journal = TaskJournal(agent, task, steps)
-        under_way = [step.kind for step in steps if step.state is StepState.STARTED]
-        self._suspected = StepKind.TOOL if StepKind.TOOL in under_way else StepKind.MODEL
+        under_way = [step.kind for step in steps if step.state is STARTED]
+        self._suspected = TOOL if TOOL in under_way else MODEL
         self._counted_out = False
         self.held_back = False
         self.found: Found | None = None
@@ -99,27 +104,27 @@ class RunningTask:
         """
         while True:
             action = self._on_its_terms(self.journal.next_action(), now=decision.at)
-            match action:
-                case RequestModel() | CallTools() if not self._agent.may_step:
-                    return None
-                case RequestModel() | CallTools() | Complete() if self._must_look_up(action):
+            if not isinstance(action, _STEPS):
+                if isinstance(action, Complete) and self._must_look_up(action):
                     return LookUp(action)
-                case RequestModel():
-                    self._begin_request(decision, action)
-                    return action
-                case CallTools():
-                    known = len(decision.unit)
-                    left = self._begin_calls(decision, action)
-                    if not left.calls and self.only_waits():
-                        self._count_as_resting(decision)
-                        return None
-                    self._count_as_running(decision)
-                    if left.calls:
-                        return left
-                    self._check_progress(decision, known)
-                case _:
-                    self._end(decision, action)
-                    return None
+                self._end(decision, action)
+                return None
+            if not self._agent.may_step:
+                return None
+            if self._must_look_up(action):
+                return LookUp(action)
+            if isinstance(action, RequestModel):
+                self._begin_request(decision, action)
+                return action
+            known = len(decision.unit)
+            left = self._begin_calls(decision, action)
+            if not left.calls and self.only_waits():
+                self._count_as_resting(decision)
+                return None
+            self._count_as_running(decision)
+            if left.calls:
+                return left
+            self._check_progress(decision, known)
 
     def _end(self, decision: Decision, action: Complete | Continue | Fail) -> None:
         match action:
@@ -141,12 +146,13 @@ class RunningTask:
 
     def _on_its_terms(self, action: Next, *, now: float) -> Next:
         """The action if the task has time and budget for it, else that it fails."""
-        if not isinstance(action, (RequestModel, CallTools)):
+        asks = isinstance(action, RequestModel)
+        if not (asks or isinstance(action, CallTools)):
             return action
-        late = overdue(self.journal.task, now=now)
-        if late is not None:
+        task = self.journal.task
+        if task.origin is not None and (late := overdue(task, now=now)) is not None:
             return Fail(failure=failure_from(late))
-        if isinstance(action, CallTools):
+        if not asks:
             return action
         refused = refusals_at_end(self.journal.steps)
         if refused and refused >= self._agent.limits.max_same_calls:
@@ -155,8 +161,8 @@ class RunningTask:
                 f"told so {refused} times. Tell it what to do instead, or raise max_same_calls."
             )
             return Fail(failure=failure_from(circle))
-        if self.journal.task.budget is not None:
-            spent = self._agent.parts.trees.spent(self.journal.task)
+        if task.origin is not None and task.budget is not None:
+            spent = self._agent.parts.trees.spent(task)
             if spent is not None:
                 error = BudgetError(
                     f"The budget of the task and of all it caused is spent ({spent}). Give a larger one to a new task."
@@ -199,8 +205,8 @@ class RunningTask:
                 session_id=self.journal.task.session_id,
                 task_id=self.journal.task.id,
                 number=action.number,
-                kind=StepKind.MODEL,
-                state=StepState.STARTED,
+                kind=MODEL,
+                state=STARTED,
                 started_at=decision.at,
             )
         elif step.retry_at is not None:
@@ -258,19 +264,20 @@ class RunningTask:
         return held is None
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
-        self._clear_of_suspicion(decision, StepKind.MODEL)
+        self._clear_of_suspicion(decision, MODEL)
         requests = self.journal.count(step)
         self.journal.record_step(decision, step)
         self.journal.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
-            if self.journal.task.budget is not None:
+            task = self.journal.task
+            if task.origin is not None and task.budget is not None:
                 self.journal.count_up()
                 self._agent.parts.trees.count(self.journal.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
-        self._clear_of_suspicion(decision, StepKind.TOOL)
+        self._clear_of_suspicion(decision, TOOL)
         if result.run is not None and result.run.limit:
             self._agent.parts.reached.tool_ended(decision, self.journal.task, result.run)
         self.journal.record_result(decision, step, result)
@@ -287,7 +294,7 @@ class RunningTask:
     @property
     def was_under_way(self) -> bool:
         """Whether a step had begun when the process died: one that waits for its next attempt does nothing."""
-        return any(step.state is StepState.STARTED and step.retry_at is None for step in self.journal.steps)
+        return any(step.state is STARTED and step.retry_at is None for step in self.journal.steps)
 
     def let_go(self, decision: Decision, *, attempts: int = 0) -> None:
         """Hold the task back no more, and count so many starts of it."""

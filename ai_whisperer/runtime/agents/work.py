@@ -21,13 +21,6 @@ from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.notifications.agents import (
-    AgentPaused,
-    AgentResumed,
-    AgentStarted,
-    AgentStopped,
-    AgentTold,
-)
 from ai_whisperer.domain.notifications.tasks import TaskQueued
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
@@ -40,12 +33,8 @@ from ai_whisperer.runtime.session.current import loop_that_calls
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.store.base import AgentUsage
 
-_ANNOUNCED: dict[Action, type[AgentTold]] = {
-    Action.START: AgentStarted,
-    Action.PAUSE: AgentPaused,
-    Action.RESUME: AgentResumed,
-    Action.STOP: AgentStopped,
-}
+_ACTIVE = AgentState.ACTIVE
+_RUNNING = TaskState.RUNNING
 
 
 class AgentWork:
@@ -121,7 +110,7 @@ class AgentWork:
         if steps:
             self._journals = self._journals or {}
             self._journals[item.id] = steps
-        if isinstance(item, TaskRecord) and item.deadline_at is not None:
+        if type(item) is TaskRecord and item.origin is not None:
             self._parts.deadlines.watch(item)
         if self._keeps_others_waiting(item):
             self._queue_of(item).push_first(item)
@@ -181,13 +170,14 @@ class AgentWork:
             loop.take_up()
 
     def add_loop(self, loop: AILoop) -> None:
-        self.loops[loop.task.id] = loop
-        self._parts.roster.loop_began(loop)
-        self._parts.trees.enter(loop.task, has_begun=bool(loop.running.journal.steps))
-        self._parts.deadlines.begun(loop.task, self._agent.limits.max_task_seconds)
-        self.queue.occupy(loop.task.thread_id)
+        task, parts = loop.task, self._parts
+        self.loops[task.id] = loop
+        parts.roster.loop_began(loop)
+        parts.trees.enter(task, has_begun=bool(loop.running.journal.steps))
+        parts.deadlines.begun(task, self._agent.limits.max_task_seconds)
+        self.queue.occupy(task.thread_id)
         if self._calls is not None:
-            self._calls.occupy(loop.task.thread_id)
+            self._calls.occupy(task.thread_id)
 
     def _remove_loop(self, decision: Decision, task: TaskRecord) -> None:
         """Forget the loop of a task that has ended; the next of its thread may begin."""
@@ -209,7 +199,8 @@ class AgentWork:
 
     def was_active(self, at: float) -> None:
         """A task began or ended then. Clocks may be set back."""
-        self.active_at = max(self.active_at, at)
+        if at > self.active_at:
+            self.active_at = at
 
     @property
     def used(self) -> AgentUsage:
@@ -227,7 +218,7 @@ class AgentWork:
         self._parts.spending.count(usage)
 
     def _queue_of(self, item: Work) -> WorkQueue:
-        is_call = item.awaited if isinstance(item, MailRecord) else item.answers_a_switch
+        is_call = item.awaited if type(item) is MailRecord else item.origin is not None and item.answers_a_switch
         if not is_call:
             return self.queue
         if self._calls is None:
@@ -238,7 +229,7 @@ class AgentWork:
 
     def _keeps_others_waiting(self, item: Work) -> bool:
         """Whether this goes on with a task that another waits for, or that holds a lock."""
-        if isinstance(item, MailRecord) or not item.continuation:
+        if type(item) is MailRecord or not item.continuation:
             return False
         return item.answers_a_switch or bool(self._parts.waits.graph.held_by(item.id))
 
@@ -275,19 +266,13 @@ class AgentWork:
         if calling is not None and calling.agent is self._agent:
             raise StateError(f"A tool of '{self._agent.agent_id}' cannot {what} its own agent. Do it from outside.")
 
-    @property
     def _is_held_up(self) -> bool:
-        parts = self._parts
-        return bool(
-            self._agent.is_being_stopped
-            or parts.kernel.closing
-            or parts.roster.on_probation
-            or self._agent.missing_tools
-        )
+        parts, agent = self._parts, self._agent
+        return bool(agent.is_being_stopped or parts.kernel.closing or parts.roster.on_probation or agent.missing_tools)
 
     def _may_take(self) -> bool:
         """Whether the agent may begin another task now."""
-        if self._is_held_up or not lifecycle.takes_work(self._agent.record):
+        if self._is_held_up() or not lifecycle.takes_work(self._agent.record):
             return False
         running = len(self.loops)
         if self._calls is not None:  # what answers a waiting agent runs beside these
@@ -308,14 +293,14 @@ class AgentWork:
 
     def _may_answer(self) -> bool:
         """Whether the agent may begin to answer another that waits for it."""
-        return not self._is_held_up and lifecycle.takes_calls(self._agent.record)
+        return not self._is_held_up() and lifecycle.takes_calls(self._agent.record)
 
     def rest_or_go_on(self, decision: Decision) -> None:
         """After a loop has ended: come to rest if that was the last, else take what waits when this is submitted."""
         calls = self._calls is not None and self._may_answer() and self._calls.has_free()
         if calls or (self._may_take() and self._has_place()):
             decision.then(self.dispatch)
-        elif not self.loops and self._agent.record.state is AgentState.ACTIVE and not self._agent.is_being_stopped:
+        elif not self.loops and self._agent.record.state is _ACTIVE and not self._agent.is_being_stopped:
             self._agent.transition(decision, Action.REST)
 
     def _take_journal(self, task: TaskRecord) -> list[StepRecord]:
@@ -326,7 +311,9 @@ class AgentWork:
         """Start the loop of a task, or of the mail that becomes one, in one unit with its first step."""
         decision = self._parts.kernel.decide(_cause_of(item))
         self.was_active(decision.at)
-        if isinstance(item, MailRecord):
+        steps: list[StepRecord] = []
+        is_first = True
+        if type(item) is MailRecord:
             busy = {loop.task.thread_id for loop in self.loops.values()}
             task = task_for_mail(item, task_id=self._parts.kernel.ids.new(), now=decision.at, busy_threads=busy)
             task = on_default_budget(task, self._agent.limits)
@@ -336,13 +323,15 @@ class AgentWork:
             if task.deadline_at is not None:
                 self._parts.deadlines.watch(task)
         else:
-            task = replace(item, state=TaskState.RUNNING, attempts=1, started_at=decision.at)
+            is_first = item.started_at is None
+            task = replace(item, state=_RUNNING, attempts=1, started_at=decision.at)
             decision.unit.update_task(task)
-        if self._agent.record.state is not AgentState.ACTIVE:
+            steps = self._take_journal(task)
+        if self._agent.record.state is not _ACTIVE:
             self._agent.transition(decision, Action.WORK)
-        if isinstance(item, MailRecord) or item.started_at is None:
+        if is_first:
             self._used = replace(self._used, tasks=self._used.tasks + 1)
-        loop = AILoop(self._agent, task, [] if isinstance(item, MailRecord) else self._take_journal(item))
+        loop = AILoop(self._agent, task, steps)
         self.add_loop(loop)
         if task.answers_a_switch:
             self._parts.switch.task_began(task)
@@ -351,4 +340,4 @@ class AgentWork:
 
 
 def _cause_of(item: Work) -> str:
-    return f"mail:{item.id}" if isinstance(item, MailRecord) else f"task:{item.id}"
+    return f"mail:{item.id}" if type(item) is MailRecord else f"task:{item.id}"

@@ -109,13 +109,13 @@ class Intake:
         if known is not None:
             raise _used_already(known.id)
 
-    async def known_task(self, given_id: str | None) -> TaskRecord | None:
+    def known_task(self, given_id: str | None) -> Coroutine[Any, Any, TaskRecord | None]:
         """What was accepted under the id before: see `_known`."""
-        return await self._known(given_id, self._session.kernel.reads.task, self._tasks)
+        return self._known(given_id, self._session.kernel.reads.task, self._tasks)
 
-    async def known_mail(self, given_id: str | None) -> MailRecord | None:
+    def known_mail(self, given_id: str | None) -> Coroutine[Any, Any, MailRecord | None]:
         """What was accepted under the id before: see `_known`."""
-        return await self._known(given_id, self._session.kernel.reads.mail, self._mails)
+        return self._known(given_id, self._session.kernel.reads.mail, self._mails)
 
     async def _known(
         self,
@@ -130,7 +130,8 @@ class Intake:
         reads = self._session.kernel.reads
         known: _Accepted | None = None
         if given_id is None:
-            await reads.turn()
+            if reads.has_line:
+                await reads.turn()
         else:
             stored = await reads.in_turn(read(checked_id(given_id)))
             known = fresh.get(given_id) or stored
@@ -169,7 +170,9 @@ class Intake:
             thread_id=None if thread_id is None else checked_id(thread_id),
             mail_id=mail_id,
         )
-        return await self._sent(decision, mail, mail_id)
+        self._keep_until_readable(decision, mail, mail_id)
+        await decision.commit()
+        return mail
 
     def check_mail(
         self, limits: EffectiveLimits, subject: str, body: str, *, thread_id: str | None, known: MailRecord | None
@@ -193,13 +196,13 @@ class Intake:
         decision = self._session.kernel.decide(by_caller())
         original = own_mail(USER, mail_id, found)
         mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
-        return await self._sent(decision, mail, reply_id)
-
-    async def _sent(self, decision: Decision, mail: MailRecord, given_id: str | None) -> MailRecord:
-        if given_id is not None:
-            self._mails.keep(given_id, mail, until=decision.when_readable)
+        self._keep_until_readable(decision, mail, reply_id)
         await decision.commit()
         return mail
+
+    def _keep_until_readable(self, decision: Decision, mail: MailRecord, given_id: str | None) -> None:
+        if given_id is not None:
+            self._mails.keep(given_id, mail, until=decision.when_readable)
 
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
         known = await self._known(event_id, self._session.kernel.reads.event, self._events)

@@ -81,7 +81,7 @@ class LimitChanges:
         self._stated.put_in_force()
         concerned = list(agents)
         for agent in concerned:
-            agent.forget_limits()
+            agent.renew_limits()
         self.let_go_on(decision, concerned)
         decision.then(lambda: self._go_on(concerned))
 

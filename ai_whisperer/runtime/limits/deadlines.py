@@ -60,7 +60,7 @@ class Deadlines:
 
     def task_ended(self, _: Decision, task: TaskRecord, __: TaskRecord | None = None) -> None:
         """The task has ended, or another continues it."""
-        if task.deadline_at is not None:
+        if task.origin is not None and task.deadline_at is not None:
             self._kernel.timers.cancel(_key(task))
 
     def _time_is_over(self, task: TaskRecord) -> None:

@@ -130,7 +130,7 @@ class Spending:
         """Whether tokens or money are limited for the requests of the task."""
         whole, own = self._stated.whole, agent.limits
         return bool(
-            task.budget is not None
+            (task.origin is not None and task.budget is not None)
             or own.max_tokens_per_agent
             or own.max_cost_usd_per_agent
             or whole.max_tokens

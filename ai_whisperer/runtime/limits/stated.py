@@ -22,9 +22,10 @@ class StatedLimits:
 
     def for_agent(self, stated: Limits) -> EffectiveLimits:
         """The limits of an agent that states these. Agents that state the same share them."""
-        if stated not in self._of_agents:
-            self._of_agents[stated] = effective(stated, self.session, self.server, self._setting)
-        return self._of_agents[stated]
+        known = self._of_agents.get(stated)
+        if known is None:
+            self._of_agents[stated] = known = effective(stated, self.session, self.server, self._setting)
+        return known
 
     def layers(self, stated: Limits | None) -> Layers:
         """What is stated for an agent, or for the session, the first before the others."""

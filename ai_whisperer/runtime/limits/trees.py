@@ -119,7 +119,7 @@ class Trees:
 
     def enter(self, task: TaskRecord, *, has_begun: bool) -> None:
         """A task begins, or is taken up if it has begun before."""
-        if task.budget is not None:
+        if task.origin is not None and task.budget is not None:
             root_id = task.root_id
             if root_id not in self._used:
                 self._used[root_id] = {}
@@ -142,7 +142,7 @@ class Trees:
 
     def leave(self, decision: Decision, task: TaskRecord) -> None:
         """A task has ended."""
-        if task.budget is not None:
+        if task.origin is not None and task.budget is not None:
             decision.when_readable(lambda: self._left(task.root_id))
 
     def used(self, task: TaskRecord) -> Usage:

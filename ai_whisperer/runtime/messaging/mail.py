@@ -27,6 +27,8 @@ from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.waits import Waits
 
 _NOTHING_STATED = Limits()
+_QUEUED, _DELIVERED, _DEAD = MailState.QUEUED, MailState.DELIVERED, MailState.DEAD
+_MAIL = LinkKind.MAIL
 
 
 class Mail:
@@ -93,7 +95,7 @@ class Mail:
             )
         agent = self._roster.agents.get(recipient)
         if not is_result:
-            most = self.max_bytes(recipient)
+            most = self.max_bytes(recipient) if agent is None else agent.limits.max_mail_bytes
             try:
                 mailbox.check_mail_text(subject, body, most)
             except TooLargeError:
@@ -115,7 +117,7 @@ class Mail:
             cause=cause or decision.cause,
             priority=priority,
             reply_to=reply_to,
-            state=MailState.QUEUED if given_to is None else MailState.DELIVERED,
+            state=_QUEUED if given_to is None else _DELIVERED,
             task_id=given_to,
             created_at=decision.at,
             awaited=awaited,
@@ -123,7 +125,7 @@ class Mail:
         )
         decision.unit.insert_mail(mail)
         self._received[recipient] = self._received.get(recipient, 0) + 1
-        self._counters.link(decision, LinkKind.MAIL, sender, recipient)
+        self._counters.link(decision, _MAIL, sender, recipient)
         if recipient == USER:
             self._moving.keep(mail.id, mail, until=decision.when_readable)
         decision.tell(MailSent.of(mail))
@@ -144,12 +146,12 @@ class Mail:
 
     def deliver(self, decision: Decision, mail: MailRecord, task_id: str) -> None:
         """The mail is handed to a task."""
-        self.take_up(self._move(decision, mail, MailState.DELIVERED, task_id=task_id))
+        self.take_up(self._move(decision, mail, _DELIVERED, task_id=task_id))
 
     def shown(self, decision: Decision, mail_id: str) -> None:
         """A model was shown the mail: only now it counts as read."""
         mail = self._under_way.get(mail_id)
-        if mail is not None and mail.state is MailState.DELIVERED:
+        if mail is not None and mail.state is _DELIVERED:
             self.move(decision, mail, MailState.READ)
 
     def reply(
@@ -207,7 +209,7 @@ class Mail:
         returned: list[MailRecord] = []
         for mail_id in sorted(self._of_task.pop(task.id, ())):
             mail = self._under_way[mail_id]
-            if mail.state is not MailState.DELIVERED:
+            if mail.state is not _DELIVERED:
                 if heir is not None:
                     self._of_task.setdefault(heir.id, set()).add(mail_id)
                 else:
@@ -273,7 +275,7 @@ class Mail:
     ) -> MailRecord:
         moved = mailbox.move(mail, state, now=decision.at, task_id=task_id)
         decision.unit.update_mail(moved)
-        self._counters.dead_mails += (state is MailState.DEAD) - (mail.state is MailState.DEAD)
+        self._counters.dead_mails += (state is _DEAD) - (mail.state is _DEAD)
         decision.tell(
             MailChanged(mail_id=mail.id, agent_id=mail.recipient, before=mail.state, state=state, task_id=moved.task_id)
         )
@@ -289,8 +291,8 @@ class Mail:
         return sorted([*still, *map(_in_inbox, shown)], key=attrgetter("arrival"))
 
     def _next_sequence(self, sender: str) -> int:
-        self._sequences[sender] = self._sequences.get(sender, 0) + 1
-        return self._sequences[sender]
+        self._sequences[sender] = number = self._sequences.get(sender, 0) + 1
+        return number
 
 
 def own_mail(recipient: str, mail_id: str, found: MailRecord | None) -> MailRecord:

@@ -30,7 +30,8 @@ class Counters:
     def task_ended(self, task: TaskRecord) -> None:
         """A task has ended, or is continued by another."""
         self.ended[task.state] += 1
-        self.dead_tasks[task.agent_id] += task.state.is_dead_letter
+        if task.state.is_dead_letter:
+            self.dead_tasks[task.agent_id] += 1
 
     def link(self, decision: Decision, kind: LinkKind, sender: str, recipient: str) -> None:
         """One has reached another once more."""

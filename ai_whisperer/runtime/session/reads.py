@@ -148,6 +148,11 @@ class Reads:
         with self.under_way.one_more() as number:
             return await self._in_turn(number, read)
 
+    @property
+    def has_line(self) -> bool:
+        """Whether somebody reads in turn now: else there is no turn to wait for."""
+        return bool(self._line)
+
     async def turn(self) -> None:
         """Wait for those who read in turn and were called before."""
         if self._line:
