@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ai_whisperer.testing.model_server import Reply
+from ai_whisperer.testing.model_reply import Reply
 
 _PIECE_CHARACTERS = 12
 

@@ -21,52 +21,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TextIO
+from typing import Any, Self, TextIO
 
 from ai_whisperer.testing.anthropic_events import error_body, flattened, framed, message_events
+from ai_whisperer.testing.model_reply import Call as Call
+from ai_whisperer.testing.model_reply import Reply as Reply
 
 _PIECE_CHARACTERS = 12
 _KEPT_REQUESTS = 1000
 _CHAT, _MESSAGES = "/chat/completions", "/messages"
 _TOOL_REQUEST = re.compile(r"use tool (\S+) (\d+) times")
-
-
-class Call(NamedTuple):
-    """A tool call of a reply; `arguments` is JSON text."""
-
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reply:
-    """What one request gets. The counts are of streamed events: `cut_after_events=0` sends only the headers.
-
-    A status other than 200 sends `error` as the provider's message and nothing else. `malformed_after_events`
-    puts `malformed_event` in that place, `stall_after_events` sends nothing more until the client goes away,
-    `omit_finish` ends the stream in good order but without a reason. `raw` makes the bytes that are sent in place of a
-    whole response, head and all, one piece after the other until the client goes away; then the connection is closed.
-    """
-
-    text: str = ""
-    reasoning: str = ""
-    refusal: str = ""
-    tool_calls: tuple[Call, ...] = ()
-    finish: str = ""
-    input_tokens: int = 11
-    output_tokens: int = 7
-    cached_tokens: int = 0
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    error: str = "the server was told to fail"
-    error_code: str | None = None
-    latency_seconds: float = 0.0
-    cut_after_events: int | None = None
-    stall_after_events: int | None = None
-    malformed_after_events: int | None = None
-    malformed_event: str = '{"choices": [{"delta": '
-    omit_finish: bool = False
-    raw: Callable[[], Iterable[bytes]] | None = None
 
 
 Respond = Callable[[dict[str, Any], int], Reply]
