@@ -15,9 +15,10 @@ from ai_whisperer.errors import McpConfigError, McpError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, filled, mcp_servers_from
 from ai_whisperer.secrets import redacted
 from ai_whisperer.settings import LoadedSettings, load_settings
+from ai_whisperer.tools.mcp.backoff import Backoff
 from ai_whisperer.tools.mcp.names import exposed_names, server_of, tool_of
 from ai_whisperer.tools.mcp.process import ServerProcess, start_process
-from ai_whisperer.tools.mcp.server import Backoff, McpServer
+from ai_whisperer.tools.mcp.server import McpServer
 
 SERVERS = """
 port = 1

@@ -80,8 +80,13 @@ class McpGrants:
             if server is not None:
                 self._grants.setdefault(server, set()).add(tool_of(grant))
 
+    @property
+    def lack_required(self) -> bool:
+        """Whether `prepare` may take long: a server that is required has not listed its tools yet."""
+        return any(server.config.required and server.listing is None for server in self._grants)
+
     async def prepare(self) -> None:
-        """Have the servers list their tools. Those of a server that cannot do it are not there."""
+        """Have the servers list their tools. Those of a server that cannot do it soon are not there."""
         await asyncio.gather(*(server.refresh() for server in self._grants))
 
     def covers(self, grant: str) -> bool:

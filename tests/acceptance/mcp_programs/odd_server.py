@@ -126,7 +126,21 @@ def stay() -> None:
     del sys.argv[2]
 
 
+def wait_for_the_file() -> None:
+    while not Path(sys.argv[2]).exists():
+        time.sleep(0.01)
+    del sys.argv[2]
+
+
+def exit_without_the_file() -> None:
+    if not Path(sys.argv[2]).exists():
+        sys.exit("the disk is missing")
+    del sys.argv[2]
+
+
 BEGINNINGS = {
+    "waits_for_file": wait_for_the_file,
+    "needs_file": exit_without_the_file,
     "exits": exit_at_once,
     "silent": wait,
     "garbage": write_garbage,
