@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from operator import is_not
 from typing import Any
 
@@ -12,9 +13,10 @@ from ai_whisperer.domain.conversation import ToolResult, ToolSpec
 from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.errors import UnknownMcpServerError, UnknownToolError
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.function import Tool, ToolContext, in_thread
 from ai_whisperer.tools.mcp.listing import Listing
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
+from ai_whisperer.tools.mcp.received import keep
 from ai_whisperer.tools.mcp.results import result_of
 from ai_whisperer.tools.mcp.server import McpServer, Tell
 from ai_whisperer.tools.parameters import json_object
@@ -169,7 +171,10 @@ class McpTool(Tool):
             if told <= _MAX_PROGRESS:
                 context.progress(_progress(done, total, message))
 
-        return result_of(self.name, await self._server.call(listed.remote, arguments, on_progress))
+        raw = await self._server.call(listed.remote, arguments, on_progress)
+        values = {"tool": self.name, "raw": raw, "keep": partial(keep, context.workplace)}
+        result: ToolResult = await in_thread(result_of, values, context.cancelled)
+        return result
 
 
 def _progress(done: float, total: float | None, message: str | None) -> str:
