@@ -108,17 +108,29 @@ class McpServer:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: Progress) -> Any:
         """Call a tool by the name that the server has for it; raises `McpError`."""
-        connection = await self._connected(patience_seconds=self.config.timeout_seconds)
-        seconds = self.config.timeout_seconds
         try:
-            async with asyncio.timeout(seconds):
-                params = {"name": tool, "arguments": arguments}
-                return await connection.request("tools/call", params, on_progress=on_progress)
+            return await self._asked("tools/call", {"name": tool, "arguments": arguments}, on_progress)
         except TimeoutError:
             raise McpError(
-                f"The MCP server '{self.name}' did not answer within {seconds:g} seconds. This call was begun: it may "
-                "have taken effect or not. Find out before you call it again."
+                f"{self._no_answer} This call was begun: it may have taken effect or not. Find out before you call it "
+                "again."
             ) from None
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Ask for something that has no effects; raises `McpError`."""
+        try:
+            return await self._asked(method, params, None)
+        except TimeoutError:
+            raise McpError(self._no_answer) from None
+
+    @property
+    def _no_answer(self) -> str:
+        return f"The MCP server '{self.name}' did not answer within {self.config.timeout_seconds:g} seconds."
+
+    async def _asked(self, method: str, params: Mapping[str, Any], on_progress: Progress | None) -> Any:
+        connection = await self._connected(patience_seconds=self.config.timeout_seconds)
+        async with asyncio.timeout(self.config.timeout_seconds):
+            return await connection.request(method, params, on_progress=on_progress)
 
     async def close(self) -> None:
         """Stop the server; when this returns its processes are gone."""
@@ -190,7 +202,7 @@ class McpServer:
                 if isinstance(error, McpError) and self._connection is connection:
                     self._not_listed(connection, error)
                 raise
-            self.listing = listing_of(self.name, raw)
+            self.listing = listing_of(self.name, raw, has_resources=connection.has_resources)
             self._error = self._retry_at = None
             self._tell(
                 McpToolsListed(name=self.name, tools=list(self.listing.tools), problems=list(self.listing.problems))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import is_not
 from typing import Any
@@ -17,6 +17,7 @@ from ai_whisperer.tools.function import Tool, ToolContext, in_thread
 from ai_whisperer.tools.mcp.listing import Listing
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
 from ai_whisperer.tools.mcp.received import keep
+from ai_whisperer.tools.mcp.resources import LIST, list_resources, read_resource, resource_result
 from ai_whisperer.tools.mcp.results import result_of
 from ai_whisperer.tools.mcp.server import McpServer, Tell
 from ai_whisperer.tools.parameters import json_object
@@ -163,6 +164,8 @@ class McpTool(Tool):
         if listed is None:
             names = ", ".join(listing.tools) or "none"
             raise UnknownToolError(f"The MCP server '{self._server.name}' has no tool '{self.name}'. It has: {names}.")
+        if listed.is_ours:
+            return await self._of_resources(listed.remote, arguments, context)
         told = 0
 
         def on_progress(done: float, total: float | None, message: str | None) -> None:
@@ -172,8 +175,18 @@ class McpTool(Tool):
                 context.progress(_progress(done, total, message))
 
         raw = await self._server.call(listed.remote, arguments, on_progress)
-        values = {"tool": self.name, "raw": raw, "keep": partial(keep, context.workplace)}
-        result: ToolResult = await in_thread(result_of, values, context.cancelled)
+        return await self._shown(partial(result_of, self.name), raw, context)
+
+    async def _of_resources(self, does: str, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        if does == LIST:
+            return await list_resources(self._server.ask, arguments)
+        raw = await read_resource(self._server.ask, arguments)
+        return await self._shown(resource_result, raw, context)
+
+    async def _shown(self, show: Callable[..., ToolResult], raw: Any, context: ToolContext) -> ToolResult:
+        """What came as a model is shown it; binary data goes to disk."""
+        values = {"raw": raw, "keep": partial(keep, context.workplace)}
+        result: ToolResult = await in_thread(show, values, context.cancelled)
         return result
 
 
