@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, ModelNameError, TemplateError, UnknownTemplateError
+from ai_whisperer.templates.claude import unusable_model
 from ai_whisperer.templates.drafts import Draft
 from ai_whisperer.templates.folders import (
     EMPTY,
@@ -26,6 +29,8 @@ from ai_whisperer.templates.folders import (
 from ai_whisperer.templates.front_matter import fault
 from ai_whisperer.templates.parsing import Template, template_of
 from ai_whisperer.templates.shelf import Found, Shelf
+
+_log = logging.getLogger(__name__)
 
 BUILTIN = TemplateFolder(Path(__file__).parent / "builtin", TemplateKind.BUILTIN)
 """The templates that come with the package."""
@@ -62,6 +67,7 @@ class TemplateLibrary:
         self._folders = tuple(first.values())
         self._check_model = check_model
         self._shelf = Shelf([EMPTY for _ in self._folders])
+        self._told: set[str] = set()
 
     @classmethod
     def standard(cls, project: str | Path | None = None, user: str | Path | None = None) -> TemplateLibrary:
@@ -190,12 +196,28 @@ class TemplateLibrary:
         chain = self._chain(found, shelf)
         template = template_of(chain)
         if self._check_model is not None and template.definition.model != INHERIT:
+            stating = next(each for each in chain if "model" in each.fields)
             try:
                 self._check_model(template.definition.model)
             except ModelNameError as error:
-                stating = next(each for each in chain if "model" in each.fields)
                 raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
+            if stating.is_outside:
+                return self._with_usable_model(template)
         return template
+
+    def _with_usable_model(self, template: Template) -> Template:
+        """The template with the session's model in place of one that has no key. That is said in the log, once."""
+        why = unusable_model(template.definition.model, os.environ)
+        if why is None:
+            return template
+        if template.source not in self._told:
+            self._told.add(template.source)
+            _log.warning("%s names the model %s", template.source, why)
+        return replace(
+            template,
+            definition=replace(template.definition, model=INHERIT),
+            ignored_fields=(*template.ignored_fields, f"model: {why}"),
+        )
 
     def _chain(self, found: Found, shelf: Shelf) -> tuple[Draft, ...]:
         """What that file says, and what it extends says, in turn."""
