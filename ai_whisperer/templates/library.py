@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +48,14 @@ class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
     kind: TemplateKind
     path: str
     error: str | None = None
+
+
+class ReadFile(NamedTuple):
+    """A file of the search path: its template, if it is one, and the file that is meant by its name instead, if any."""
+
+    entry: TemplateEntry
+    template: Template | None
+    hidden_by: str
 
 
 class TemplateLibrary:
@@ -137,15 +146,20 @@ class TemplateLibrary:
 
     def list(self) -> list[TemplateEntry]:
         """All templates by name, and the files that cannot be used, each with its error."""
-        entries: list[TemplateEntry] = []
-        seen: set[str] = set()
         shelf = self._look()
+        seen: set[str] = set()
+        entries: list[TemplateEntry] = []
         for found in shelf:
             name = normalized(found.file.name)
             if name not in seen or isinstance(found.file.content, TemplateError):
-                entries.append(self._entry(found, shelf))
+                entries.append(self._read(found, shelf).entry)
             seen.add(name)
         return sorted(entries, key=lambda entry: normalized(entry.name))
+
+    def files(self) -> Sequence[ReadFile]:
+        """All files in the order of the search path, also those whose name means another."""
+        shelf = self._look()
+        return [self._read(found, shelf) for found in shelf]
 
     def load(self, path: str | Path) -> Template:
         """The template in that file, which need not be in the library; what it extends is looked for there."""
@@ -177,47 +191,48 @@ class TemplateLibrary:
             shelf.further = further
         return shelf.further
 
-    def _entry(self, found: Found, shelf: Shelf) -> TemplateEntry:
-        description, error = "", None
+    def _read(self, found: Found, shelf: Shelf) -> ReadFile:
+        template, error = None, None
         try:
-            description = self._template(found, shelf).definition.description
+            template = self._read_template(found, shelf)
         except TemplateError as complaint:
             error = complaint.message
-        return TemplateEntry(
+        entry = TemplateEntry(
             name=found.file.name,
-            description=description,
+            description="" if template is None else template.definition.description,
             kind=self._folders[found.position].kind,
             path=str(found.file.path),
             error=error,
         )
+        meant = shelf.first(normalized(found.file.name)) or found
+        return ReadFile(entry, template, "" if meant.file.path == found.file.path else str(meant.file.path))
 
     def _template(self, found: Found, shelf: Shelf) -> Template:
-        """The template in that file, with what it extends."""
-        chain = self._chain(found, shelf)
-        template = template_of(chain)
-        if self._check_model is not None and template.definition.model != INHERIT:
-            stating = next(each for each in chain if "model" in each.fields)
-            try:
-                self._check_model(template.definition.model)
-            except ModelNameError as error:
-                raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
-            if stating.is_outside:
-                return self._with_usable_model(template)
+        """The template in that file, which is going to be used: what is replaced in it is said in the log, once."""
+        template = self._read_template(found, shelf)
+        why = next((each for each in template.ignored_fields if each.startswith("model: claude-")), None)
+        if why is not None and template.source not in self._told:
+            self._told.add(template.source)
+            _log.warning("%s: %s", template.source, why)
         return template
 
-    def _with_usable_model(self, template: Template) -> Template:
-        """The template with the session's model in place of one that has no key. That is said in the log, once."""
-        why = unusable_model(template.definition.model, os.environ)
+    def _read_template(self, found: Found, shelf: Shelf) -> Template:
+        """The template in that file with what it extends. The session's model takes the place of one without a key."""
+        chain = self._chain(found, shelf)
+        template = template_of(chain)
+        model = template.definition.model
+        if self._check_model is None or model == INHERIT:
+            return template
+        stating = next(each for each in chain if "model" in each.fields)
+        try:
+            self._check_model(model)
+        except ModelNameError as error:
+            raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
+        why = unusable_model(model, os.environ) if stating.is_outside else None
         if why is None:
             return template
-        if template.source not in self._told:
-            self._told.add(template.source)
-            _log.warning("%s names the model %s", template.source, why)
-        return replace(
-            template,
-            definition=replace(template.definition, model=INHERIT),
-            ignored_fields=(*template.ignored_fields, f"model: {why}"),
-        )
+        usable = replace(template.definition, model=INHERIT)
+        return replace(template, definition=usable, ignored_fields=(*template.ignored_fields, f"model: {why}"))
 
     def _chain(self, found: Found, shelf: Shelf) -> tuple[Draft, ...]:
         """What that file says, and what it extends says, in turn."""

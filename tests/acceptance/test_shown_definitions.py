@@ -79,7 +79,7 @@ def test_a_file_for_claude_code_is_shown_with_what_it_grants_and_what_is_ignored
     ignored = "color, model: sonnet, tools: Bash(git diff:*), tools: WebSearch, tools: mcp__github__search"
     assert shown["ignored"] == ignored
     assert whisperer.json("templates", "show", "visitor")["ignored"] == [
-        "color", "model: sonnet", "tools: Bash(git diff:*)", "tools: Task", "tools: WebSearch",
+        "color", "model: sonnet", "tools: Bash(git diff:*)", "tools: WebSearch",
         "tools: mcp__github__search",
     ]  # fmt: skip
     created = whisperer("agents", "create", "visitor")

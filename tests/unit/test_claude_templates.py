@@ -104,14 +104,14 @@ def test_a_model_without_a_key_gives_way_to_that_of_the_session_which_is_said_on
     write(project / ".whisperer" / "agents", "child", "extends: everything")
     folders = TemplateLibrary.standard(project, project / "home").folders
     library = TemplateLibrary(folders, check_model=check_name)
+    assert library.list()
+    assert caplog.records == [], "it is not used yet"
     found = [library.get("everything") for _ in range(2)][1]
     assert found.definition.model == "inherit"
     assert found.ignored_fields[-1] == (
         "model: claude-sonnet-4-5 (the session's model is used: ANTHROPIC_API_KEY is not set)"
     )
-    assert [record.getMessage().partition(" names the model ")[2] for record in caplog.records] == [
-        "claude-sonnet-4-5 (the session's model is used: ANTHROPIC_API_KEY is not set)"
-    ]
+    assert [record.getMessage() for record in caplog.records] == [f"{found.source}: {found.ignored_fields[-1]}"]
     assert library.get("child").definition.model == "inherit"
     assert library.get("own").definition.model == "anthropic:claude-sonnet-4-5"
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
