@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from ai_whisperer.cli.main import main
+from ai_whisperer.server.serving import running
+from ai_whisperer.settings import Settings
 from tests.unit.template_files import write
 
 
@@ -98,3 +101,19 @@ def test_people_read_lines(project: Path, capsys: pytest.CaptureFixture[str]) ->
         f"problem  bad  {project / '.whisperer' / 'agents' / 'bad.md'}\n         tools: there is"
     )
     assert told.err.endswith("files, 1 of which cannot be used.\n")
+
+
+def test_a_server_tells_at_its_start_which_templates_cannot_be_used(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(project / ".whisperer" / "agents", "bad", "limts: {}")
+
+    async def serve() -> None:
+        async with running(Settings(data=project / "data", port=0, model="scripted")):
+            pass
+
+    asyncio.run(serve())
+    [told] = [record.getMessage() for record in caplog.records if "template" in record.getMessage()]
+    assert told.startswith(
+        f"A template cannot be used. {project / '.whisperer' / 'agents' / 'bad.md'}, line 3: unknown"
+    )
