@@ -29,6 +29,7 @@ class McpServerConfig(
     A `${VARIABLE}` in the values of `env` and `headers` stands for that variable of the environment. A command is run
     with `env` and a few variables that every program needs (`PATH`, `HOME` and their like), and no others. A request
     may take `timeout_seconds`. `idempotent` names the tools that may be repeated after a crash, `"*"` all of them.
+    Without the tools of a server that is `required` no model is asked for an agent that is granted some.
     """
 
     command: str | None = None
@@ -39,6 +40,7 @@ class McpServerConfig(
     headers: dict[str, str] = {}
     timeout_seconds: float = 60.0
     idempotent: tuple[str, ...] = ()
+    required: bool = False
 
     @property
     def target(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import re
 import sys
 from typing import Annotated, Any, TextIO
 
@@ -11,14 +13,33 @@ import typer
 
 from ai_whisperer.domain.tasks import Priority
 
+_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|min|h|d)[a-z]*", re.IGNORECASE)
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def seconds_of(text: str) -> float:
+    """The number of seconds that was written; one that was written with a unit is told as it has to be."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        meant = _DURATION.fullmatch(text.strip())
+        number = f"{float(meant[1]) * _UNITS[meant[2].lower()]:g}" if meant else "for instance 3600 for an hour"
+        raise typer.BadParameter(f"{text!r} is not a number of seconds. Write {number}.") from None
+    if not math.isfinite(seconds):
+        raise typer.BadParameter(f"{text!r} is not a number of seconds.")
+    return seconds
+
+
+def seconds_option(*names: str, help: str) -> Any:  # noqa: A002
+    """An option that takes a number of seconds."""
+    return typer.Option(*names, parser=seconds_of, metavar="SECONDS", help=help)
+
+
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
-TimeoutOption = Annotated[
-    float | None,
-    typer.Option("--timeout", min=0.001, metavar="SECONDS", help="For the task and everything that it causes."),
-]
+TimeoutOption = Annotated[float | None, seconds_option("--timeout", help="For the task and everything that it causes.")]
 
 
 def reason_option(words: str) -> Any:

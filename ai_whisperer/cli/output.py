@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MAX_ALIGNED = 32
+"""No cell of a table for a pipe is filled up to more characters than that."""
+
 
 class Column(NamedTuple, Generic[T]):
     """A column of a table: what stands above it, and what of a record stands in it.
@@ -165,9 +168,12 @@ def rich_table(records: Iterable[T], columns: Sequence[Column[T]]) -> Table:
 
 
 def plain_table(records: Iterable[T], columns: Sequence[Column[T]]) -> str:
-    """A table for a file or a pipe: a record a line, columns two blanks apart."""
+    """A table for a file or a pipe: a record a line, columns two blanks apart.
+
+    Columns are aligned as far as that takes little room: a long cell does not make the other lines long.
+    """
     lines = [[column.title for column in columns], *([_cell(column, each) for column in columns] for each in records)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    widths = [min(max(len(line[place]) for line in lines), _MAX_ALIGNED) for place in range(len(columns))]
     return "\n".join(
         "  ".join(
             cell.rjust(width) if column.right else cell.ljust(width)

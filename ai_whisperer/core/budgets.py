@@ -29,7 +29,9 @@ def deadline_after(seconds: float | None, *, now: float) -> float | None:
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_TIMEOUT_SECONDS:
-        raise InvalidInputError("A timeout must be more than 0 seconds and at most 100 years.")
+        raise InvalidInputError(
+            f"A timeout must be a number of seconds such as 60, more than 0 and at most 100 years, not {seconds!r:.60}."
+        )
     return now + seconds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -17,7 +18,19 @@ Place = tuple[str | int, ...]
 Complain = Callable[[Place, str], NoReturn]
 """Raises the error that names the place, in a file with its line."""
 
-_NOT_TEXT = ("`bool`", "`int`", "`float`", "`date`", "`datetime`")
+_MISFIT = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object with fields",
+    "null": "nothing",
+    "date": "a date",
+    "datetime": "a time",
+}
+_SHOWN_CHARACTERS = 60
 
 
 def check_fields(values: Any, kind: type[msgspec.Struct], *, place: Place = (), complain: Complain) -> None:
@@ -74,9 +87,31 @@ def _check_value(value: Any, kind: Any, place: Place, complain: Complain) -> Non
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            reason = str(error).partition(" - at ")[0]
-            quotes = " Put it in quotes." if "Expected `str" in reason and reason.endswith(_NOT_TEXT) else ""
-            complain(place, f"`{dotted(place)}`: {reason}.{quotes}{_choices(kind)}")
+            complain(place, f"`{dotted(place)}`{_misfit(value, kind, error)}{_choices(kind)}")
+
+
+def _misfit(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
+    """What is wrong with a value, as it follows on the name of its field, and how to write it where that is clear."""
+    reason = str(error).partition(" - at ")[0]
+    found = _MISFIT.fullmatch(reason)
+    if found is None or found[2] not in _KINDS:
+        return f": {reason}."
+    wanted = [kind for kind in found[1].split(" | ") if kind != "null"]
+    words = " or ".join(_KINDS.get(kind, kind) for kind in wanted)
+    return f" must be {words}, not {_KINDS[found[2]]}.{_correction(value, kind, wanted)}"
+
+
+def _correction(value: Any, kind: Any, wanted: list[str]) -> str:
+    if "str" in wanted:
+        return "" if isinstance(value, list | dict | None) else " Put it in quotes."
+    if not isinstance(value, str) or len(value) > _SHOWN_CHARACTERS:
+        return ""
+    if _items_of(kind) is str:
+        return f" Write [{', '.join(json.dumps(each.strip(), ensure_ascii=False) for each in value.split(','))}]."
+    if "int" in wanted or "float" in wanted:
+        is_number = re.fullmatch(r"-?\d+" if "float" not in wanted else r"-?\d+(\.\d+)?", value) is not None
+        return f" Write {value}, without quotes." if is_number else ""
+    return ""
 
 
 def _choices(kind: Any) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
 from ai_whisperer.core.cron import CronTimes, cron_times
+from ai_whisperer.core.fields import Place, check_fields
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.text import check_text
 from ai_whisperer.core.zones import is_zone, similar_zones
@@ -50,11 +52,17 @@ def schedule_id_of(schedule: ScheduleRef) -> str:
     return schedule if isinstance(schedule, str) else schedule.id
 
 
+def _complain(_: Place, complaint: str) -> NoReturn:
+    raise ScheduleError(f"The schedule is not valid: {complaint}")
+
+
 def schedule_from(**fields: Any) -> ScheduleDefinition:
     """The schedule that the fields describe; raises `ScheduleError` if one is of the wrong kind."""
     try:
         return msgspec.convert(fields, ScheduleDefinition)
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        with suppress(TypeError, ValueError, RecursionError):
+            check_fields(msgspec.to_builtins(fields), ScheduleDefinition, complain=_complain)
         raise ScheduleError(
             f"The schedule is not valid: {error}. `missed` is one of {', '.join(MissedRuns)}."
         ) from error

@@ -12,8 +12,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ai_whisperer.client import Client, EventStream
 from ai_whisperer.core.budgets import deadline_after
-from ai_whisperer.core.definitions import Config
+from ai_whisperer.core.definitions import Config, overridden
 from ai_whisperer.domain.agents import AgentStatus
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.task_events import TaskEvent
 from ai_whisperer.errors import DuplicateIdError, UnknownAgentError
@@ -83,7 +84,10 @@ class SyncClient:
     def create_agent(
         self, agent_id: str, config: Config = None, *, template: str | None = None, auto_start: bool = True
     ) -> AgentStatus:
-        """Create an agent as `Client.create_agent` does. One that is there already is returned as it is."""
+        """Create an agent as `Client.create_agent` does. One that is there already is returned as it is.
+
+        If the config states something else than that agent has, `DuplicateIdError` is raised.
+        """
         return self.run(_created(self.client, agent_id, config, template=template, auto_start=auto_start))
 
     def agent_states(self) -> dict[str, AgentStatus]:
@@ -201,8 +205,23 @@ async def _created(
         return await client.create_agent(agent_id, config, template=template, auto_start=auto_start)
     except DuplicateIdError as taken:
         with suppress(UnknownAgentError):
-            return await client.get_agent_status(agent_id)
+            known = await client.get_agent(agent_id)
+            _check_same(known.status.agent_id, known.definition, config)
+            return known.status
         raise taken from None  # not the id is taken, but another name that the agent was to have
+
+
+def _check_same(agent_id: str, definition: AgentDefinition, config: Config) -> None:
+    """Raise `DuplicateIdError` if the config states something that the agent does not have."""
+    wanted = overridden(definition, config)
+    fields = AgentDefinition.__struct_fields__
+    others = [name for name in fields if getattr(wanted, name) != getattr(definition, name)]
+    if others:
+        raise DuplicateIdError(
+            f"There is an agent '{agent_id}' already, with another definition ({', '.join(others)}); nothing was "
+            f"changed. Choose another id, or give it the new one: stop_agent({agent_id!r}), then "
+            f"start_agent({agent_id!r}, config)."
+        )
 
 
 async def _rested(client: Client, timeout_seconds: float | None) -> dict[str, AgentStatus]:

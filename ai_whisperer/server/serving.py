@@ -153,10 +153,12 @@ async def running(
             stack.callback(export_agents(settings.agent_log, settings))
         sandbox = ChosenSandbox(settings.sandbox)
         stack.push_async_callback(sandbox.close)
+        templates = templates_of(settings, check_model=name_check(model_factory))
+        await asyncio.to_thread(_tell_broken, templates)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
-            templates=templates_of(settings, check_model=name_check(model_factory)),
+            templates=templates,
             tools=toolbox,
             mcp_servers=settings.mcp,
             limits=settings.limits,
@@ -345,6 +347,13 @@ def toolbox_of(settings: Settings, provided: Iterable[AnyFunction] = ()) -> Tool
     standard = standard_folder()
     folders = [*settings.tools, *([] if standard is None else [standard])]
     return ToolBox(as_tools(provided), load_tool_files(folder.absolute() for folder in folders))
+
+
+def _tell_broken(templates: TemplateLibrary) -> None:
+    """Say in the log which templates cannot be used, before somebody wants them."""
+    for entry in templates.list():
+        if entry.error is not None:
+            _log.warning("A template cannot be used. %s", entry.error)
 
 
 def templates_of(settings: Settings, *, check_model: NameCheck | None = check_name) -> TemplateLibrary:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ai_whisperer.core.addresses import check_agent_id
@@ -44,9 +44,13 @@ OWN_NAMES = {
     "Grep": "search_files",
     "Bash": "run_command",
     "WebFetch": "fetch_url",
+    "Task": "delegate_task",
+    "Agent": "delegate_task",
 }
 """The tools of that format, and what does the same here."""
 
+_PREFIX, _KEY = "anthropic:", "ANTHROPIC_API_KEY"
+"""The provider of the models that such files name, and the variable without which it has none."""
 _ALL_TOOLS = "*"
 _STEPS_PER_TURN = 2
 """A turn there is an answer and its tool calls; a step here is an answer or a tool call."""
@@ -86,6 +90,7 @@ def claude_draft(parts: FrontMatter, source: str, *, file_name: str) -> Draft:
             *_short_model(_text(values.get("model"))),
             *_restricted(values.get("tools")),
         ),
+        is_outside=True,
     )
 
 
@@ -166,7 +171,7 @@ def _agent_name(written: str) -> str:
 def _model(written: str) -> str:
     """A full id is a model of that provider; `sonnet`, `opus` and the like mean the session's own default here."""
     if written.startswith("claude-"):
-        return f"anthropic:{written}"
+        return f"{_PREFIX}{written}"
     return INHERIT
 
 
@@ -174,6 +179,13 @@ def _short_model(written: str) -> Iterator[str]:
     """What is said of a model that is not the one that the file names."""
     if written != INHERIT and _model(written) == INHERIT and written:
         yield f"model: {written}"
+
+
+def unusable_model(model: str, environment: Mapping[str, str]) -> str | None:
+    """Why a model that such a file names cannot be used here; None if it can, as far as that is known beforehand."""
+    if not model.startswith(_PREFIX) or environment.get(_KEY, "").strip():
+        return None
+    return f"{model.removeprefix(_PREFIX)} (the session's model is used: {_KEY} is not set)"
 
 
 def _outside_tools(value: Any) -> tuple[str, ...] | None:

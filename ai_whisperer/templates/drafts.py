@@ -25,7 +25,10 @@ Spot = tuple[str, int]
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The fields that a file states, those of `AgentDefinition`, each with the spot where it does."""
+    """The fields that a file states, those of `AgentDefinition`, each with the spot where it does.
+
+    A file that `is_outside` was written for Claude Code.
+    """
 
     name: str
     source: str
@@ -35,6 +38,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     outside_tools: tuple[str, ...] | None = None
     denied_tools: tuple[str, ...] = ()
     ignored_fields: tuple[str, ...] = ()
+    is_outside: bool = False
 
     def spot(self, place: Place) -> Spot:
         """Where that is stated, or else what it is a part of; the first field of the file if it is not."""

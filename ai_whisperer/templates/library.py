@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, ModelNameError, TemplateError, UnknownTemplateError
+from ai_whisperer.templates.claude import unusable_model
 from ai_whisperer.templates.drafts import Draft
 from ai_whisperer.templates.folders import (
     EMPTY,
@@ -26,6 +30,8 @@ from ai_whisperer.templates.folders import (
 from ai_whisperer.templates.front_matter import fault
 from ai_whisperer.templates.parsing import Template, template_of
 from ai_whisperer.templates.shelf import Found, Shelf
+
+_log = logging.getLogger(__name__)
 
 BUILTIN = TemplateFolder(Path(__file__).parent / "builtin", TemplateKind.BUILTIN)
 """The templates that come with the package."""
@@ -42,6 +48,14 @@ class TemplateEntry(msgspec.Struct, frozen=True, kw_only=True):
     kind: TemplateKind
     path: str
     error: str | None = None
+
+
+class ReadFile(NamedTuple):
+    """A file of the search path: its template, if it is one, and the file that is meant by its name instead, if any."""
+
+    entry: TemplateEntry
+    template: Template | None
+    hidden_by: str
 
 
 class TemplateLibrary:
@@ -62,6 +76,7 @@ class TemplateLibrary:
         self._folders = tuple(first.values())
         self._check_model = check_model
         self._shelf = Shelf([EMPTY for _ in self._folders])
+        self._told: set[str] = set()
 
     @classmethod
     def standard(cls, project: str | Path | None = None, user: str | Path | None = None) -> TemplateLibrary:
@@ -131,15 +146,20 @@ class TemplateLibrary:
 
     def list(self) -> list[TemplateEntry]:
         """All templates by name, and the files that cannot be used, each with its error."""
-        entries: list[TemplateEntry] = []
-        seen: set[str] = set()
         shelf = self._look()
+        seen: set[str] = set()
+        entries: list[TemplateEntry] = []
         for found in shelf:
             name = normalized(found.file.name)
             if name not in seen or isinstance(found.file.content, TemplateError):
-                entries.append(self._entry(found, shelf))
+                entries.append(self._read(found, shelf).entry)
             seen.add(name)
         return sorted(entries, key=lambda entry: normalized(entry.name))
+
+    def files(self) -> Sequence[ReadFile]:
+        """All files in the order of the search path, also those whose name means another."""
+        shelf = self._look()
+        return [self._read(found, shelf) for found in shelf]
 
     def load(self, path: str | Path) -> Template:
         """The template in that file, which need not be in the library; what it extends is looked for there."""
@@ -171,31 +191,48 @@ class TemplateLibrary:
             shelf.further = further
         return shelf.further
 
-    def _entry(self, found: Found, shelf: Shelf) -> TemplateEntry:
-        description, error = "", None
+    def _read(self, found: Found, shelf: Shelf) -> ReadFile:
+        template, error = None, None
         try:
-            description = self._template(found, shelf).definition.description
+            template = self._read_template(found, shelf)
         except TemplateError as complaint:
             error = complaint.message
-        return TemplateEntry(
+        entry = TemplateEntry(
             name=found.file.name,
-            description=description,
+            description="" if template is None else template.definition.description,
             kind=self._folders[found.position].kind,
             path=str(found.file.path),
             error=error,
         )
+        meant = shelf.first(normalized(found.file.name)) or found
+        return ReadFile(entry, template, "" if meant.file.path == found.file.path else str(meant.file.path))
 
     def _template(self, found: Found, shelf: Shelf) -> Template:
-        """The template in that file, with what it extends."""
+        """The template in that file, which is going to be used: what is replaced in it is said in the log, once."""
+        template = self._read_template(found, shelf)
+        why = next((each for each in template.ignored_fields if each.startswith("model: claude-")), None)
+        if why is not None and template.source not in self._told:
+            self._told.add(template.source)
+            _log.warning("%s: %s", template.source, why)
+        return template
+
+    def _read_template(self, found: Found, shelf: Shelf) -> Template:
+        """The template in that file with what it extends. The session's model takes the place of one without a key."""
         chain = self._chain(found, shelf)
         template = template_of(chain)
-        if self._check_model is not None and template.definition.model != INHERIT:
-            try:
-                self._check_model(template.definition.model)
-            except ModelNameError as error:
-                stating = next(each for each in chain if "model" in each.fields)
-                raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
-        return template
+        model = template.definition.model
+        if self._check_model is None or model == INHERIT:
+            return template
+        stating = next(each for each in chain if "model" in each.fields)
+        try:
+            self._check_model(model)
+        except ModelNameError as error:
+            raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
+        why = unusable_model(model, os.environ) if stating.is_outside else None
+        if why is None:
+            return template
+        usable = replace(template.definition, model=INHERIT)
+        return replace(template, definition=usable, ignored_fields=(*template.ignored_fields, f"model: {why}"))
 
     def _chain(self, found: Found, shelf: Shelf) -> tuple[Draft, ...]:
         """What that file says, and what it extends says, in turn."""

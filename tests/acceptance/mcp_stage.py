@@ -31,11 +31,11 @@ def odd(mode: str, *args: str, **fields: Any) -> dict[str, Any]:
 
 
 def everything(mode: str = "stdio", **fields: Any) -> dict[str, Any]:
-    return {"command": _NODE, "args": [_published("server-everything"), mode], **fields}
+    return {"command": _NODE, "args": [_published("server-everything"), mode], "required": True, **fields}
 
 
 def filesystem(folder: Path) -> dict[str, Any]:
-    return {"command": _NODE, "args": [_published("server-filesystem"), str(folder)]}
+    return {"command": _NODE, "args": [_published("server-filesystem"), str(folder)], "required": True}
 
 
 def _published(name: str) -> str:

@@ -72,6 +72,14 @@ def test_an_agent_is_made_of_a_template(whisperer: Whisperer) -> None:
     assert whisperer.ok("start", "coder2", "-t", "coder") == "coder2 is idle.\n"
 
 
+def test_a_name_that_is_nearly_that_of_a_template_is_told(whisperer: Whisperer) -> None:
+    near = whisperer("agents", "create", "reviwer")
+    assert near.code == 0
+    assert "Did you mean 'reviewer'? Then: whisperer stop reviwer, and whisperer start reviwer --template" in near.err
+    assert whisperer("agents", "create", "reviwer2", "--config", "{}").err == ""
+    assert whisperer("agents", "create", "tester-of-things").err == ""
+
+
 def test_a_task_is_sent_awaited_and_shown_with_its_steps(whisperer: Whisperer, agent: str) -> None:
     assert whisperer.ok("tasks", "send", agent, "Count to three", "--wait") == "Done: Count to three\n"
     sent = whisperer.json("tasks", "send", agent, "Count on", "--id", "count-1", "--priority", "high")

@@ -18,9 +18,12 @@ from typing import Any
 import apsw
 import pytest
 
-from ai_whisperer.cli.doctor import folder, machine, models, sandbox
+from ai_whisperer.cli.doctor import folder, machine, mcp, models, sandbox
 from ai_whisperer.cli.doctor.findings import Finding, Level
 from ai_whisperer.cli.main import main
+from ai_whisperer.client import Client
+from ai_whisperer.errors import WhispererError
+from ai_whisperer.mcp_config import mcp_servers_from
 from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
 from ai_whisperer.sandbox.probing import Probe
 from ai_whisperer.server.serving import RunningServer, running
@@ -315,3 +318,22 @@ def test_a_model_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused.level is Level.PROBLEM
     assert "refused the key" in refused.advice
     assert KEY not in refused.advice
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_mcp_servers_of_a_server_that_runs_are_told_once_somebody_needed_them(tmp_path: Path) -> None:
+    servers = {"gone": {"command": "false"}, "unused": {"command": "false"}}
+
+    async def scenario() -> list[Finding]:
+        settings = Settings(data=tmp_path, port=0, model="scripted", mcp=mcp_servers_from(servers, folder=tmp_path))
+        async with running(settings) as server:
+            async with Client(server.address.url, server.address.token, reconnect_seconds=0) as client:
+                with pytest.raises(WhispererError):
+                    await client.start_mcp_server("gone")
+            return await asyncio.to_thread(lambda: list(mcp.check_running_mcp(tmp_path, "default")))
+
+    [found] = asyncio.run(scenario())
+    assert found.level is Level.WARNING
+    assert found.found.startswith("gone: failed in the session 'default'; it is tried again ")
+    assert "it ended with the code 1" in found.found
+    assert list(mcp.check_running_mcp(tmp_path, "default")) == []

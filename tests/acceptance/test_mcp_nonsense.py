@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from msgspec.structs import replace
 
 from ai_whisperer.domain.mcp import McpState
 from tests.acceptance.mcp_stage import is_alive, odd, play, staged
+
+_DIGEST = hashlib.sha256(b"ABCD").hexdigest()[:32]
 
 
 @pytest.mark.parametrize(
@@ -190,15 +193,15 @@ def test_an_answer_that_is_too_long_is_an_error_and_the_server_goes_on() -> None
     play(scenario)
 
 
-def test_all_kinds_of_content_become_text() -> None:
+def test_all_kinds_of_content_become_text_and_binary_data_is_kept(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with staged({"odd": odd("all_kinds")}, "mcp__odd") as stage:
+        async with staged({"odd": odd("all_kinds")}, "mcp__odd", data=tmp_path) as stage:
             result = await stage.call("mcp__odd__act")
         assert result.is_error
         assert result.untrusted
         assert result.content.splitlines() == [
             "words",
-            "[image: image/png, 4 bytes]",
+            f"[image: image/png, 4 bytes, sha256 {_DIGEST}, kept as received/{_DIGEST}.png]",
             "[resource file:///a]",
             "inside",
             "[link to file:///b: bee]",
@@ -206,6 +209,8 @@ def test_all_kinds_of_content_become_text() -> None:
             "[a part that cannot be read]",
             '{"answer":42}',
         ]
+        kept = tmp_path / "work" / "default" / "agents" / "worker" / "received" / f"{_DIGEST}.png"
+        assert await asyncio.to_thread(kept.read_bytes) == b"ABCD"
 
     play(scenario)
 

@@ -153,6 +153,15 @@ def test_an_agent_that_has_no_template_is_not_made_up() -> None:
         scripting.create_agent("grace", {"aliases": ["countess"]})
 
 
+def test_an_agent_that_is_there_is_returned_unless_it_is_to_be_another() -> None:
+    stated = {"description": "first", "limits": {"max_steps_per_task": 7}}
+    scripting.create_agent("ada", stated)
+    assert scripting.create_agent("ada", stated).agent_id == "ada"
+    assert scripting.create_agent("ada", {"limits": {"max_steps_per_task": 7}}).agent_id == "ada"
+    with pytest.raises(DuplicateIdError, match=r"another definition \(description, limits\).*stop_agent\('ada'\)"):
+        scripting.create_agent("ada", {"description": "second", "limits": {"max_steps_per_task": 8}})
+
+
 def test_a_script_uses_the_server_that_runs_in_its_folder(project: Path) -> None:
     server = StagedServer(project / ".whisperer")
     try:

@@ -76,10 +76,10 @@ def test_an_agent_is_shown_with_all_that_its_definition_states(whisperer: Whispe
 def test_a_file_for_claude_code_is_shown_with_what_it_grants_and_what_is_ignored(whisperer: Whisperer) -> None:
     shown = facts(whisperer.ok("templates", "show", "visitor"))
     assert set(shown["tools"].split(", ")) == {"read_file", *COORDINATION_TOOLS}
-    ignored = "color, model: sonnet, tools: Bash(git diff:*), tools: Task, tools: WebSearch, tools: mcp__github__search"
+    ignored = "color, model: sonnet, tools: Bash(git diff:*), tools: WebSearch, tools: mcp__github__search"
     assert shown["ignored"] == ignored
     assert whisperer.json("templates", "show", "visitor")["ignored"] == [
-        "color", "model: sonnet", "tools: Bash(git diff:*)", "tools: Task", "tools: WebSearch",
+        "color", "model: sonnet", "tools: Bash(git diff:*)", "tools: WebSearch",
         "tools: mcp__github__search",
     ]  # fmt: skip
     created = whisperer("agents", "create", "visitor")

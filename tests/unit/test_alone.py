@@ -19,6 +19,19 @@ pytestmark = pytest.mark.skipif(
 _PROGRAM = "from tests import alone; alone.lingering_seconds = {}; import sys; sys.exit(alone.run(sys.argv[1:]))"
 _QUICK = _PROGRAM.format(0.1)
 _PATIENT = _PROGRAM.format(60)
+_KILLED_WITH_A_SERVER = """
+import asyncio, os, signal
+from pathlib import Path
+from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.tools.mcp.process import start_process
+
+async def main():
+    process = await start_process("it", McpServerConfig(command="sleep", args=("307",)), {})
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
 _ORPHAN = "(setsid sleep {name} & echo $!) ; {end}"
 
 
@@ -38,6 +51,15 @@ def test_what_a_command_leaves_running_is_named_and_ended(end: str, code: int) -
     pid = told.stdout.strip()
     test = "tests/unit/test_alone.py::test_what_a_command_leaves_running_is_named_and_ended"
     assert re.search(rf"^Left running, and ended now: .*sleep 304.* \(process {pid}, started by {test}", told.stderr)
+    assert not is_there(pid)
+
+
+def test_an_mcp_server_whose_runtime_was_killed_is_named_and_ended() -> None:
+    command = [sys.executable, "-c", _QUICK, sys.executable, "-c", _KILLED_WITH_A_SERVER]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert told.returncode == 128 + signal.SIGKILL
+    pid = told.stdout.strip()
+    assert f"Left running, and ended now: sleep 307 (process {pid}" in told.stderr
     assert not is_there(pid)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from ai_whisperer.domain.definition import DEFAULT_PROMPT
 from ai_whisperer.errors import TemplateError
+from ai_whisperer.models.catalog import check_name
 from ai_whisperer.templates.claude import denied_names, granted_names
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary, load_template
@@ -95,6 +96,28 @@ def test_a_short_model_name_means_the_default_and_a_full_one_the_provider(
     assert library.get(name).definition.model == model
 
 
+def test_a_model_without_a_key_gives_way_to_that_of_the_session_which_is_said_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    write(project / ".whisperer" / "agents", "own", "model: anthropic:claude-sonnet-4-5")
+    write(project / ".whisperer" / "agents", "child", "extends: everything")
+    folders = TemplateLibrary.standard(project, project / "home").folders
+    library = TemplateLibrary(folders, check_model=check_name)
+    assert library.list()
+    assert caplog.records == [], "it is not used yet"
+    found = [library.get("everything") for _ in range(2)][1]
+    assert found.definition.model == "inherit"
+    assert found.ignored_fields[-1] == (
+        "model: claude-sonnet-4-5 (the session's model is used: ANTHROPIC_API_KEY is not set)"
+    )
+    assert [record.getMessage() for record in caplog.records] == [f"{found.source}: {found.ignored_fields[-1]}"]
+    assert library.get("child").definition.model == "inherit"
+    assert library.get("own").definition.model == "anthropic:claude-sonnet-4-5"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+    assert library.get("everything").definition.model == "anthropic:claude-sonnet-4-5"
+
+
 @pytest.mark.parametrize(
     ("name", "tools"),
     [
@@ -124,7 +147,7 @@ def test_the_prompt_is_the_text_below(library: TemplateLibrary) -> None:
 def test_what_means_nothing_here_is_ignored_and_told(library: TemplateLibrary) -> None:
     assert library.get("everything").ignored_fields == (
         "permissionMode", "mcpServers", "hooks", "skills", "memory", "background", "effort", "isolation", "color",
-        "initialPrompt",
+        "initialPrompt", "tools: Agent(worker, helper)",
     )  # fmt: skip
     custom = library.get("custom-keys")
     assert custom.ignored_fields == ("version", "category", "tags", "limits", "schedule")
@@ -142,8 +165,10 @@ def test_its_tools_have_names_of_ours() -> None:
     given = ("Read", "Write", "Edit", "MultiEdit", "LS", "Glob", "Grep", "Bash", "WebFetch", "Task", "bash", " Bash")
     assert granted_names(given) - set(given) == {
         "read_file", "write_file", "edit_file", "list_directory", "search_files", "run_command", "fetch_url",
+        "delegate_task",
     }  # fmt: skip
-    assert denied_names(["Bash(rm:*)", "Read"]) >= {"run_command", "read_file"}
+    assert granted_names(["Agent"]) == {"Agent", "delegate_task"}
+    assert denied_names(["Bash(rm:*)", "Read", "Task"]) >= {"run_command", "read_file", "delegate_task"}
 
 
 def test_turns_become_steps(library: TemplateLibrary) -> None:

@@ -8,12 +8,16 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
+import typer
 
 from ai_whisperer.choices import valid_values
+from ai_whisperer.cli.arguments import seconds_of
+from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.limits import limits_from
+from ai_whisperer.core.schedules import schedule_from
 from ai_whisperer.domain.limits import SessionLimits
-from ai_whisperer.errors import DefinitionError, SettingsError
+from ai_whisperer.errors import DefinitionError, InvalidInputError, ScheduleError, SettingsError
 from ai_whisperer.setting_sources import load_settings
 from ai_whisperer.templates.parsing import parse_template
 
@@ -24,12 +28,42 @@ from ai_whisperer.templates.parsing import parse_template
         ({"limts": {}}, "unknown field `limts`. Did you mean `limits`? Known fields: name,"),
         ({"limits": {"max_queue": 4}}, "`limits.max_queue`. Did you mean `max_queue_length`? Known fields: max_con"),
         ({"folders": {"a": "wirte"}}, "`folders.a`: Invalid enum value 'wirte'. Write one of: read, write."),
+        ({"tools": "a, b"}, '`tools` must be a list, not text. Write ["a", "b"].'),
+        ({"limits": {"max_steps_per_task": "7"}}, "must be a whole number, not text. Write 7, without quotes."),
+        ({"retry": {"stall_seconds": "soon"}}, "`retry.stall_seconds` must be a number, not text."),
+        ({"description": 5}, "`description` must be text, not a whole number. Put it in quotes."),
+        ({"schedule": "daily"}, "`schedule` must be a list, not text."),
     ],
 )
 def test_a_definition_is_told_of_as_well_as_a_template(config: dict[str, Any], told: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         definition_from(config)
     assert told in str(caught.value)
+
+
+def test_a_schedule_and_a_timeout_say_what_they_take() -> None:
+    with pytest.raises(
+        ScheduleError, match=r"`interval_seconds` must be a number, not text\. Write 60, without quotes\."
+    ):
+        schedule_from(prompt="x", interval_seconds="60")
+    with pytest.raises(InvalidInputError, match=r"a number of seconds such as 60, .*, not '60'\."):
+        deadline_after("60", now=0.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("1h", "Write 3600."),
+        ("1.5 Min", "Write 90."),
+        ("soon", "Write for instance 3600 for an hour."),
+        ("nan", "is not a number"),
+    ],
+)
+def test_an_option_in_seconds_says_how_to_write_them(written: str, told: str) -> None:
+    with pytest.raises(typer.BadParameter) as caught:
+        seconds_of(written)
+    assert told in caught.value.message
+    assert seconds_of("90") == 90
 
 
 def test_a_limit_that_must_be_whole_says_so() -> None:

@@ -88,7 +88,7 @@ def test_a_template_grants_folders_by_name(written: str, granted: dict[str, Acce
         ("\n  shared: write\n  docs: rw", "line 5: `folders.docs`: Invalid enum value 'rw'. Write one of"),
         ("\n  - shared\n  - 5", "line 3: `folders`"),
         (" 5", "line 3: `folders`"),
-        ("\n  5: read", "line 3: `folders[5]`: Expected `str`"),
+        ("\n  5: read", "line 3: `folders[5]` must be text, not a whole number"),
         ("\n  - {a: b}", "line 3: `folders`"),
     ],
 )

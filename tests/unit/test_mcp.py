@@ -16,9 +16,10 @@ from ai_whisperer.mcp_config import McpServerConfig, filled, mcp_servers_from
 from ai_whisperer.secrets import redacted
 from ai_whisperer.setting_sources import load_settings
 from ai_whisperer.settings import LoadedSettings
+from ai_whisperer.tools.mcp.backoff import Backoff
 from ai_whisperer.tools.mcp.names import exposed_names, server_of, tool_of
 from ai_whisperer.tools.mcp.process import ServerProcess, start_process
-from ai_whisperer.tools.mcp.server import Backoff, McpServer
+from ai_whisperer.tools.mcp.server import McpServer
 
 SERVERS = """
 port = 1

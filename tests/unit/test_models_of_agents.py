@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.errors import DefinitionError, TemplateError
+from ai_whisperer.errors import DefinitionError, ModelNameError, TemplateError
 from ai_whisperer.models.scripted import ScriptedModel
 
 
@@ -54,13 +54,9 @@ def test_a_name_that_may_mean_a_model_is_taken_whatever_is_installed_here(model:
     play(scenario)
 
 
-def test_an_agent_does_not_inherit_a_model_that_there_is_not() -> None:
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        with pytest.raises(DefinitionError, match="that of the session: There is no model 'gpt-5'"):
-            await manager.create_agent("alice")
-        await manager.create_agent("bob", {"model": "scripted"})
-
-    play(scenario, model="gpt-5")
+def test_a_session_is_not_opened_with_a_model_that_there_is_not() -> None:
+    with pytest.raises(ModelNameError, match="There is no model 'gpt-5'"):
+        AsyncAgentSessionManager(model="gpt-5")
 
 
 def test_of_models_of_ones_own_any_name_may_be_meant(tmp_path: Path) -> None:

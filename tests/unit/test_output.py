@@ -50,6 +50,12 @@ def test_a_table_for_a_pipe_is_a_line_for_each_record() -> None:
     ]
 
 
+def test_a_long_cell_does_not_make_the_other_lines_of_a_table_for_a_pipe_long() -> None:
+    table = plain_table([("x", "one"), ("name/" * 20, "two")], COLUMNS)
+    assert [len(line) for line in table.splitlines()] == [45, 44, 112]
+    assert table.splitlines()[2].startswith("name/" * 20 + "  ")
+
+
 def test_a_table_that_a_limit_may_have_cut_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     two = [("a", ""), ("b", "")]
     Output(as_json=False).table(two, COLUMNS, empty="", limit=3)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import ReasonOption, object_of, reason_option
+from ai_whisperer.cli.arguments import ReasonOption, object_of, reason_option, seconds_option
 from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.connecting import AgentName, template_names
 from ai_whisperer.cli.fleet import FLEET, cost, facts_of, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentStatus
-from ai_whisperer.domain.definition import INHERIT
+from ai_whisperer.domain.definition import INHERIT, AgentDefinition
 from ai_whisperer.errors import TemplateError, UnknownTemplateError
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ async def create(
         status = await client.create_agent(agent, definition, template=template, auto_start=auto_start)
         if template is not None or definition is None:
             await _tell_ignored(call, client, template or agent)
+        if template is None and definition is None:
+            await _tell_nearest(call, client, status.agent_id)
     call.output.told(status, f"Created {status.agent_id}{' and started it' if status.started else ''}.")
 
 
@@ -70,6 +73,19 @@ async def _tell_ignored(call: Call, client: Client, template: str) -> None:
         details = await client.get_template(template)
         if details.ignored:
             call.output.note(f"In {details.source} these mean nothing here: {', '.join(details.ignored)}.")
+
+
+async def _tell_nearest(call: Call, client: Client, agent_id: str) -> None:
+    """Say which template may have been meant by the name of an agent that no template is called like."""
+    if (await client.get_agent(agent_id)).definition != AgentDefinition():
+        return
+    names = [entry.name for entry in await client.list_templates() if entry.error is None]
+    near = get_close_matches(agent_id.lower(), names, n=1, cutoff=0.75)
+    if near:
+        call.output.note(
+            f"No template is called '{agent_id}', so it has no definition. Did you mean '{near[0]}'? Then: "
+            f"whisperer stop {agent_id}, and whisperer start {agent_id} --template {near[0]}"
+        )
 
 
 async def show(call: Connected, agent: AgentName) -> None:
@@ -150,7 +166,7 @@ async def sleep(
     call: Connected,
     agent: AgentName,
     *,
-    seconds: Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="For this many seconds.")] = None,
+    seconds: Annotated[float | None, seconds_option("--for", help="For this many seconds.")] = None,
     until: Annotated[
         str | None, typer.Option("--until", metavar="TIME", help="Until this time: ISO 8601 with a time zone.")
     ] = None,

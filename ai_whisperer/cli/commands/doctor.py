@@ -88,6 +88,7 @@ def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
         user,
         *sandbox.check_sandbox(values.sandbox),
         *mcp.check_mcp(values.mcp, os.environ),
+        *mcp.check_running_mcp(values.data, values.session),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import reason_option
+from ai_whisperer.cli.arguments import reason_option, seconds_option
 from ai_whisperer.cli.calling import Call, Connected, group
 from ai_whisperer.cli.output import Column
 from ai_whisperer.core.moments import moment
@@ -16,7 +16,7 @@ from ai_whisperer.errors import LockNotHeldError
 
 LockName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the lock.")]
 Token = Annotated[int, typer.Argument(metavar="TOKEN", help="The token that came with the lock.")]
-Lease = Annotated[float, typer.Option("--ttl", metavar="SECONDS", help="How long the lease lasts.")]
+Lease = Annotated[float, seconds_option("--ttl", help="How long the lease lasts.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +38,7 @@ async def acquire(
     ] = None,
     *,
     ttl: Lease = 60.0,
-    wait: Annotated[float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for it.")] = 0.0,
+    wait: Annotated[float, seconds_option("--wait", help="How long to wait for it.")] = 0.0,
     holder: Annotated[str | None, typer.Option("--as", metavar="TEXT", help="What others see of who has it.")] = None,
 ) -> int:
     """Take a lock. With a command it is held, and renewed, as long as the command runs, and given back at its end.

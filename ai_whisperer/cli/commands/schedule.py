@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, json_of, once_option
+from ai_whisperer.cli.arguments import LimitOption, json_of, once_option, seconds_option
 from ai_whisperer.cli.calling import Call, Connected, group
 from ai_whisperer.cli.connecting import AgentOption, agent_names
 from ai_whisperer.cli.output import Column
@@ -43,7 +43,7 @@ async def create(
     cron: Annotated[
         str | None, typer.Option("--cron", metavar="FIELDS", help="Five fields, such as '0 9 * * 1-5'.")
     ] = None,
-    every: Annotated[float | None, typer.Option("--every", metavar="SECONDS", help="How often to fire.")] = None,
+    every: Annotated[float | None, seconds_option("--every", help="How often to fire.")] = None,
     zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="The time zone of --cron.")] = "UTC",
     prompt: Annotated[str | None, typer.Option("--prompt", metavar="TEXT", help="What the agent should do.")] = None,
     event: Annotated[str | None, typer.Option("--event", metavar="NAME", help="An event to broadcast.")] = None,

@@ -8,11 +8,12 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ai_whisperer.cli.calling import Connected, command, group
+from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, facts_of, tokens
 from ai_whisperer.cli.output import Column
+from ai_whisperer.cli.printable import one_line
 from ai_whisperer.cli.short_ids import whole_session_id
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
@@ -22,7 +23,14 @@ from ai_whisperer.templates.library import TemplateEntry
 
 def register(app: typer.Typer) -> None:
     group(app, "sessions", list_sessions, create, delete, help="Show your sessions; create or delete one.")
-    group(app, "templates", list_templates, show_template, help="Show the templates that agents can be made of.")
+    templates = group(
+        app,
+        "templates",
+        list_templates,
+        show_template,
+        help="Show the templates that agents can be made of; check them.",
+    )
+    command(templates, check_templates, settings=("templates", "tools", "mcp", "folders"))
     command(app, usage)
 
 
@@ -88,6 +96,30 @@ async def show_template(
         ],
         body=definition.prompt,
     )
+
+
+def check_templates(call: Call) -> int:
+    """Look for mistakes in all files of templates, and for what in them means nothing here. No server is needed.
+
+    It leaves with 1 if no agent can be made of one of them, else with 0. Names that clash are told, and which tools and
+    fields of files for Claude Code mean nothing here.
+    """
+    from ai_whisperer.cli.template_check import Surroundings, checked_templates
+    from ai_whisperer.server.serving import templates_of, toolbox_of
+
+    values = call.settings.values
+    around = Surroundings(tools=toolbox_of(values).tools, servers=tuple(values.mcp), folders=tuple(values.folders))
+    checked = checked_templates(templates_of(values), around)
+    broken = sum(bool(each.problems) for each in checked)
+    if call.output.as_json:
+        call.output.json({"ok": not broken, "templates": checked})
+    else:
+        for each in checked:
+            level = "problem" if each.problems else "note" if each.notes else "ok"
+            said = "".join(f"\n         {one_line(line)}" for line in (*each.problems, *each.notes))
+            call.output.text(f"{level:<8} {each.name}  {each.path}{said}")
+        call.output.note(f"{len(checked)} files, {broken} of which cannot be used.")
+    return 1 if broken else 0
 
 
 async def usage(

@@ -1,15 +1,23 @@
-"""Whether the MCP servers of the settings could be started. None is."""
+"""Whether the MCP servers of the settings could be started, and how those that run are. None is started."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from ai_whisperer.cli.doctor.findings import Finding, ok, problem
+from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
+from ai_whisperer.client import Client
+from ai_whisperer.core.moments import moment
+from ai_whisperer.domain.mcp import McpServerStatus, McpState
+from ai_whisperer.errors import WhispererError
 from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.server.address import Address, find_address
 
 _CHECK = "MCP"
+_PATIENCE_SECONDS = 5.0
 
 
 def check_mcp(servers: Mapping[str, McpServerConfig], environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -28,3 +36,35 @@ def check_mcp(servers: Mapping[str, McpServerConfig], environment: Mapping[str, 
             yield problem(_CHECK, f"{name}: not set: {', '.join(unset)}", "Set these variables of the environment.")
         else:
             yield ok(_CHECK, f"{name}: {config.target}")
+
+
+def check_running_mcp(data: Path, session_id: str) -> Iterator[Finding]:
+    """How the servers are in a session of the server that runs; nothing of those that nobody has needed yet."""
+    address = find_address(data)
+    if address is None:
+        return
+    try:
+        servers = asyncio.run(_servers_at(address, session_id))
+    except (TimeoutError, WhispererError):  # that the server does not answer is told with its model
+        return
+    for each in servers:
+        if each.state is not McpState.NOT_STARTED:
+            yield _running(each, session_id)
+
+
+async def _servers_at(address: Address, session_id: str) -> list[McpServerStatus]:
+    async with (
+        asyncio.timeout(_PATIENCE_SECONDS),
+        Client(address.url, address.token, certificate=address.certificate, reconnect_seconds=0) as client,
+    ):
+        known = {each.id for each in await client.list_sessions()}
+        return await client.session(session_id).list_mcp_servers() if session_id in known else []
+
+
+def _running(server: McpServerStatus, session_id: str) -> Finding:
+    found = f"{server.name}: {server.state.replace('_', ' ')} in the session '{session_id}'"
+    if server.state is McpState.READY:
+        return ok(_CHECK, f"{found}, {len(server.tools)} tools")
+    again = f"; it is tried again {moment(server.retry_at)}" if server.retry_at is not None else ""
+    told = f"{found}{again}: {server.error}" if server.error else f"{found}{again}"
+    return warning(_CHECK, told, "Agents work without its tools. `whisperer mcp start` tries it now.")

@@ -136,7 +136,7 @@ class AgentCreation:
             offered=(*self._supplies.tools, *own),
             servers=self._supplies.mcp.names,
         )
-        check_model(definition, default_model=self._supplies.default_model, check=self._stage.check_model)
+        check_model(definition, self._stage.check_model)
         self._check_tools(agent_id, definition, own)
         self._supplies.folders.check(agent_id, definition)
         return definition

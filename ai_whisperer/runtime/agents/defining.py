@@ -44,16 +44,14 @@ def definition_for(
     return overridden(replace(named, tools=granted_by(chosen, offered, servers)), config)
 
 
-def check_model(definition: AgentDefinition, *, default_model: str, check: NameCheck | None) -> None:
+def check_model(definition: AgentDefinition, check: NameCheck | None) -> None:
     """Raise `DefinitionError` if the agent is to have a model that there is not: its first task would fail."""
-    if check is None:
+    if check is None or definition.model == INHERIT:  # that of the session was checked with it
         return
-    inherits = definition.model == INHERIT
     try:
-        check(default_model if inherits else definition.model)
+        check(definition.model)
     except ModelNameError as error:
-        whose = "model, which is that of the session" if inherits else "model"
-        raise DefinitionError(f"{whose}: {error.message}") from error
+        raise DefinitionError(f"model: {error.message}") from error
 
 
 def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:

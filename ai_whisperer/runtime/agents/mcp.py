@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.notifications.mcp import McpServerTold, McpToolsMissing
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.supplies import Supplies
+from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.tools.mcp.names import server_of
 from ai_whisperer.tools.mcp.server import Tell
@@ -38,12 +42,34 @@ def teller_of(kernel: Kernel) -> Tell:
     return tell
 
 
-async def prepare_mcp(agent: Owner) -> None:
-    """Have the servers of the agent list their tools, and announce what is granted and not there."""
+class WaitingLoop(Protocol):
+    """The loop that needs the tools."""
+
+    is_waiting: bool
+
+    @property
+    def running(self) -> RunningTask: ...
+    def without_place(self) -> AbstractAsyncContextManager[None]: ...
+
+
+async def prepare_mcp(agent: Owner, loop: WaitingLoop) -> None:
+    """Have the servers of the agent list their tools, and announce what is granted and not there.
+
+    While a server that is required is waited for, others work in the place of the loop.
+    """
     grants = agent.registry.mcp
     if grants is None:
         return
-    await grants.prepare()
+    if grants.lack_required:
+        loop.running.settled()
+        loop.is_waiting = True
+        try:
+            async with loop.without_place():
+                await grants.prepare()
+        finally:
+            loop.is_waiting = False
+    else:
+        await grants.prepare()
     missing = agent.parts.supplies.mcp.untold(agent.agent_id, grants.unknown())
     if missing:
         decision = agent.parts.kernel.decide(f"agent:{agent.agent_id}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from msgspec import UNSET
@@ -21,23 +20,17 @@ from ai_whisperer.models.base import (
     ModelRequest,
     collect,
 )
-from ai_whisperer.runtime.agents.mcp import prepare_mcp
+from ai_whisperer.runtime.agents.mcp import WaitingLoop, prepare_mcp
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
-from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
 
 
-class ModelLoop(Protocol):
+class ModelLoop(WaitingLoop, Protocol):
     """The loop whose model is asked."""
 
-    is_waiting: bool
-
-    @property
-    def running(self) -> RunningTask: ...
     @property
     def is_cut_off(self) -> bool: ...
-    def without_place(self) -> AbstractAsyncContextManager[None]: ...
 
 
 class ModelStep:
@@ -77,7 +70,7 @@ class ModelStep:
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         agent, registry = self._agent, self._agent.registry
         if registry.mcp is not None:
-            await prepare_mcp(agent)
+            await prepare_mcp(agent, self._loop)
             registry = agent.registry
         definition, limits = agent.record.definition, agent.limits
         request = ModelRequest(

@@ -130,6 +130,8 @@ class AsyncAgentSessionManager(
             raise InvalidInputError(f"work must be the path of a folder, not {type(work).__name__}.")
         root = Path(kept) if (kept := work or data) is not None else None
         self._name_check = name_check(model_factory)
+        if self._name_check is not None:
+            self._name_check(model)
         self._templates = library_of(templates, check_model=self._name_check)
         apart = kept_from_agents((data, work), hidden=hidden, templates=self._templates)
         granted = checked_folders({} if folders is None else folders, kept=apart)

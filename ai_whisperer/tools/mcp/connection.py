@@ -82,6 +82,7 @@ class Connection:
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._run(), name=f"mcp server {name}")
         self.has_tools = True
+        self.has_resources = False
 
     @property
     def failure(self) -> McpError | None:
@@ -186,6 +187,7 @@ class Connection:
         else:
             wire.greeted = True
             self.has_tools = greeted.capabilities.tools is not None
+            self.has_resources = greeted.capabilities.resources is not None
             return None
         return f"{reason} (it wrote {wire.nonsense!r}, which is not a JSON-RPC message)" if wire.nonsense else reason
 

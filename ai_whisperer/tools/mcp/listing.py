@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -10,7 +11,8 @@ import msgspec
 
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import ToolSpec
-from ai_whisperer.tools.mcp.names import exposed_names
+from ai_whisperer.tools.mcp.names import exposed_name, exposed_names
+from ai_whisperer.tools.mcp.resources import resource_specs
 
 MAX_TOOLS = 500
 _MAX_ENTRIES = 2 * MAX_TOOLS
@@ -22,11 +24,15 @@ _MAX_PROBLEMS = 20
 
 
 class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of a server: `remote` is what the server calls it, `hints` what it says about its effects."""
+    """A tool of a server: `remote` is what the server calls it, `hints` what it says about its effects.
+
+    One that `is_ours` lists or reads resources: the server has no such tool.
+    """
 
     remote: str
     spec: ToolSpec
     hints: tuple[str, ...] = ()
+    is_ours: bool = False
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +42,11 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def listing_of(server: str, raw: Iterable[Any]) -> Listing:
-    """What of the raw entries can be offered to models."""
+def listing_of(server: str, raw: Iterable[Any], *, has_resources: bool = False) -> Listing:
+    """What of the raw entries can be offered to models, and what lists and reads the server's resources, if it has any.
+
+    A tool of the server that has the name of one of these takes its place.
+    """
     problems: list[str] = []
     sound: dict[str, Mapping[str, Any]] = {}
     size = 0
@@ -58,6 +67,9 @@ def listing_of(server: str, raw: Iterable[Any]) -> Listing:
         elif len(problems) < _MAX_PROBLEMS:
             problems.append(problem)
     tools = {exposed: _listed(exposed, sound[remote]) for exposed, remote in exposed_names(server, sound).items()}
+    if has_resources:
+        for does, spec in resource_specs(server, partial(exposed_name, server)).items():
+            tools.setdefault(spec.name, ListedTool(remote=does, spec=spec, is_ours=True))
     return Listing(tools=tools, problems=tuple(problems))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import Context
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,40 +21,20 @@ from ai_whisperer.domain.notifications.mcp import (
 )
 from ai_whisperer.errors import McpError
 from ai_whisperer.mcp_config import McpServerConfig
+from ai_whisperer.tools.mcp.backoff import Backoff
 from ai_whisperer.tools.mcp.listing import MAX_TOOLS, Listing, listing_of
 
 if TYPE_CHECKING:
     from ai_whisperer.tools.mcp.connection import Connection, Progress
 
-_MAX_FAILURES = 5
-_WINDOW_SECONDS = 600.0
-_FIRST_DELAY_SECONDS = 1.0
 _MAX_PAGES = 50
+_PATIENCE_SECONDS = 10.0
+"""So long a start is waited for by those who go on without the tools if it takes longer."""
+_PAUSE_SECONDS = 1.0
+"""So long nothing is tried after a failure, even if it was the first."""
 
 Tell = Callable[[McpServerTold], None]
 """Announces what happened to the server."""
-
-
-class Backoff:
-    """When a server that failed may be started again: each time later, and not for a while after many failures."""
-
-    def __init__(self) -> None:
-        self._failures: deque[float] = deque(maxlen=_MAX_FAILURES)
-
-    def failed(self, now: float) -> float:
-        """Count a failure; returns when the next start may be."""
-        while self._failures and self._failures[0] <= now - _WINDOW_SECONDS:
-            self._failures.popleft()
-        self._failures.append(now)
-        if self.gave_up:
-            return self._failures[0] + _WINDOW_SECONDS
-        if len(self._failures) == 1:
-            return now
-        return now + _FIRST_DELAY_SECONDS * 2.0 ** (len(self._failures) - 2)
-
-    @property
-    def gave_up(self) -> bool:
-        return len(self._failures) == _MAX_FAILURES
 
 
 class McpServer:
@@ -72,6 +53,10 @@ class McpServer:
         self._stale = True
         self._connection: Connection | None = None
         self._starting: asyncio.Task[None] | None = None
+        self._trying: asyncio.Task[None] | None = None
+        self._tried = asyncio.Event()
+        self._is_prompt = True
+        self._patient_until = 0.0
         self._endings: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
         self._closed = False
@@ -92,12 +77,23 @@ class McpServer:
         )
 
     async def refresh(self) -> None:
-        """See to it that `listing` is as the server has it now. It stays what it was if the server cannot say."""
-        if self._stale and (self._retry_at is None or self._retry_at <= self._clock.elapsed()):
-            try:
-                await self._list(patience_seconds=0)
-            except McpError as error:
-                self._error = error.message
+        """See to it that `listing` becomes as the server has it now, and wait a moment for that.
+
+        It stays what it was if the server cannot say. What takes longer, and what failed and is tried again, goes on by
+        itself: nobody waits for it until the server has listed its tools again. Of a server that is `required` the
+        first listing is waited for, however long it takes.
+        """
+        if not self._stale or self._closed:
+            return
+        if self._trying is None:
+            self._begin_to_try()
+        if self._trying is not None:
+            if self.config.required and self.listing is None:
+                await asyncio.wait([self._trying])
+            elif (seconds := self._patient_until - self._clock.elapsed()) > 0:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self._tried.wait()
 
     async def start(self) -> None:
         """Start it and list its tools, whatever happened before; raises `McpError`."""
@@ -112,24 +108,37 @@ class McpServer:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: Progress) -> Any:
         """Call a tool by the name that the server has for it; raises `McpError`."""
-        connection = await self._connected(patience_seconds=self.config.timeout_seconds)
-        seconds = self.config.timeout_seconds
         try:
-            async with asyncio.timeout(seconds):
-                params = {"name": tool, "arguments": arguments}
-                return await connection.request("tools/call", params, on_progress=on_progress)
+            return await self._asked("tools/call", {"name": tool, "arguments": arguments}, on_progress)
         except TimeoutError:
             raise McpError(
-                f"The MCP server '{self.name}' did not answer within {seconds:g} seconds. This call was begun: it may "
-                "have taken effect or not. Find out before you call it again."
+                f"{self._no_answer} This call was begun: it may have taken effect or not. Find out before you call it "
+                "again."
             ) from None
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Ask for something that has no effects; raises `McpError`."""
+        try:
+            return await self._asked(method, params, None)
+        except TimeoutError:
+            raise McpError(self._no_answer) from None
+
+    @property
+    def _no_answer(self) -> str:
+        return f"The MCP server '{self.name}' did not answer within {self.config.timeout_seconds:g} seconds."
+
+    async def _asked(self, method: str, params: Mapping[str, Any], on_progress: Progress | None) -> Any:
+        connection = await self._connected(patience_seconds=self.config.timeout_seconds)
+        async with asyncio.timeout(self.config.timeout_seconds):
+            return await connection.request(method, params, on_progress=on_progress)
 
     async def close(self) -> None:
         """Stop the server; when this returns its processes are gone."""
         self._closed = True
-        if self._starting is not None:
-            self._starting.cancel()
-            await asyncio.wait([self._starting])
+        for task in (self._trying, self._starting):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
@@ -149,6 +158,37 @@ class McpServer:
             self._let_end(connection)
             self._failed(connection.failure)
 
+    def _begin_to_try(self) -> None:
+        """List the tools, in the background, unless the server has to rest first and nobody needs it so badly."""
+        now = self._clock.elapsed()
+        if self.config.required or self._retry_at is None or self._retry_at <= now:
+            self._patient_until = now + (_PATIENCE_SECONDS if self._is_prompt else 0.0)
+            self._tried.clear()
+            self._trying = asyncio.create_task(
+                self._try_until_listed(), name=f"listing of mcp server {self.name}", context=Context()
+            )
+
+    async def _try_until_listed(self) -> None:
+        """Try again and again, each time later. It ends after many failures, unless the server is required."""
+        try:
+            while True:
+                if self._retry_at is not None:
+                    await asyncio.sleep(max(self._retry_at - self._clock.elapsed(), 0.0))
+                try:
+                    await self._list(patience_seconds=0)
+                except McpError as error:
+                    self._error, self._is_prompt = error.message, False
+                else:
+                    self._is_prompt = True
+                    return
+                finally:
+                    self._tried.set()
+                if self._closed or (self._backoff.gave_up and not self.config.required):
+                    return
+                await asyncio.sleep(_PAUSE_SECONDS)
+        finally:
+            self._trying = None
+
     async def _list(self, *, patience_seconds: float) -> None:
         connection = await self._connected(patience_seconds=patience_seconds)
         async with self._refreshing:
@@ -156,19 +196,33 @@ class McpServer:
                 return
             self._stale = False
             try:
-                async with asyncio.timeout(self.config.timeout_seconds):
-                    raw = await _pages(connection) if connection.has_tools else []
-            except TimeoutError:
+                raw = await self._entries(connection)
+            except BaseException as error:
                 self._stale = True
-                raise McpError(f"The MCP server '{self.name}' did not list its tools in time.") from None
-            except BaseException:
-                self._stale = True
+                if isinstance(error, McpError) and self._connection is connection:
+                    self._not_listed(connection, error)
                 raise
-            self.listing = listing_of(self.name, raw)
-            self._error = None
+            self.listing = listing_of(self.name, raw, has_resources=connection.has_resources)
+            self._error = self._retry_at = None
             self._tell(
                 McpToolsListed(name=self.name, tools=list(self.listing.tools), problems=list(self.listing.problems))
             )
+
+    async def _entries(self, connection: Connection) -> list[Any]:
+        try:
+            async with asyncio.timeout(self.config.timeout_seconds):
+                return await _pages(connection) if connection.has_tools else []
+        except TimeoutError:
+            raise McpError(f"The MCP server '{self.name}' did not list its tools in time.") from None
+
+    def _not_listed(self, connection: Connection, error: McpError) -> None:
+        """A server that never listed its tools is of no use. One that did is: it is asked again later."""
+        if self.listing is None:
+            self._connection = None
+            self._let_end(connection)
+            self._failed(error)
+        else:
+            self._retry_at = self._backoff.failed(self._clock.elapsed())
 
     async def _connected(self, *, patience_seconds: float) -> Connection:
         """The connection, begun if there is none. A server that failed is waited for if it may start again so soon."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from operator import is_not
 from typing import Any
 
@@ -12,9 +13,11 @@ from ai_whisperer.domain.conversation import ToolResult, ToolSpec
 from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.errors import UnknownMcpServerError, UnknownToolError
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.function import Tool, ToolContext, in_thread
 from ai_whisperer.tools.mcp.listing import Listing
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
+from ai_whisperer.tools.mcp.received import keep
+from ai_whisperer.tools.mcp.resources import LIST, list_resources, read_resource, resource_result
 from ai_whisperer.tools.mcp.results import result_of
 from ai_whisperer.tools.mcp.server import McpServer, Tell
 from ai_whisperer.tools.parameters import json_object
@@ -80,8 +83,13 @@ class McpGrants:
             if server is not None:
                 self._grants.setdefault(server, set()).add(tool_of(grant))
 
+    @property
+    def lack_required(self) -> bool:
+        """Whether `prepare` may take long: a server that is required has not listed its tools yet."""
+        return any(server.config.required and server.listing is None for server in self._grants)
+
     async def prepare(self) -> None:
-        """Have the servers list their tools. Those of a server that cannot do it are not there."""
+        """Have the servers list their tools. Those of a server that cannot do it soon are not there."""
         await asyncio.gather(*(server.refresh() for server in self._grants))
 
     def covers(self, grant: str) -> bool:
@@ -156,6 +164,8 @@ class McpTool(Tool):
         if listed is None:
             names = ", ".join(listing.tools) or "none"
             raise UnknownToolError(f"The MCP server '{self._server.name}' has no tool '{self.name}'. It has: {names}.")
+        if listed.is_ours:
+            return await self._of_resources(listed.remote, arguments, context)
         told = 0
 
         def on_progress(done: float, total: float | None, message: str | None) -> None:
@@ -164,7 +174,20 @@ class McpTool(Tool):
             if told <= _MAX_PROGRESS:
                 context.progress(_progress(done, total, message))
 
-        return result_of(self.name, await self._server.call(listed.remote, arguments, on_progress))
+        raw = await self._server.call(listed.remote, arguments, on_progress)
+        return await self._shown(partial(result_of, self.name), raw, context)
+
+    async def _of_resources(self, does: str, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        if does == LIST:
+            return await list_resources(self._server.ask, arguments)
+        raw = await read_resource(self._server.ask, arguments)
+        return await self._shown(resource_result, raw, context)
+
+    async def _shown(self, show: Callable[..., ToolResult], raw: Any, context: ToolContext) -> ToolResult:
+        """What came as a model is shown it; binary data goes to disk."""
+        values = {"raw": raw, "keep": partial(keep, context.workplace)}
+        result: ToolResult = await in_thread(show, values, context.cancelled)
+        return result
 
 
 def _progress(done: float, total: float | None, message: str | None) -> str:

@@ -64,13 +64,35 @@ def main() -> None:
         heard = hear()
         match heard.get("method"):
             case "initialize":
-                say({"id": heard["id"], "result": GREETING})
+                say({"id": heard["id"], "result": greeting()})
                 greeted()
             case "tools/list":
                 tools = LISTS.get(MODE, [{"name": "act", "description": "Acts.", "inputSchema": OBJECT}])
                 say({"id": heard["id"], "result": {"tools": tools}})
             case "tools/call":
                 act(heard)
+            case "resources/list" | "resources/templates/list" | "resources/read" as method:
+                answer_about_resources(method, heard)
+
+
+def greeting() -> dict[str, Any]:
+    return {**GREETING, "capabilities": {"resources": {}}} if MODE == "resources" else GREETING
+
+
+def answer_about_resources(method: str, heard: dict[str, Any]) -> None:
+    match method, heard.get("params", {}).get("uri") or heard.get("params", {}).get("cursor"):
+        case "resources/list", None:
+            entries = [{"uri": "odd://a", "name": "a", "description": "d" * 5_000}, {"name": "no uri"}, 7]
+            say({"id": heard["id"], "result": {"resources": entries, "nextCursor": "two"}})
+        case "resources/list", _:
+            say({"id": heard["id"], "result": {"resources": [{"uri": f"odd://{n}"} for n in range(2_000)]}})
+        case "resources/read", "odd://a":
+            contents = [{"uri": "odd://a", "text": "words"}, {"uri": "odd://a", "blob": "QUJDRA=="}, "nonsense"]
+            say({"id": heard["id"], "result": {"contents": contents}})
+        case "resources/read", "odd://nonsense":
+            say({"id": heard["id"], "result": {"contents": "words"}})
+        case _:
+            say({"id": heard["id"], "error": {"code": -32602, "message": "there is no such thing"}})
 
 
 def begin() -> None:
@@ -126,7 +148,21 @@ def stay() -> None:
     del sys.argv[2]
 
 
+def wait_for_the_file() -> None:
+    while not Path(sys.argv[2]).exists():
+        time.sleep(0.01)
+    del sys.argv[2]
+
+
+def exit_without_the_file() -> None:
+    if not Path(sys.argv[2]).exists():
+        sys.exit("the disk is missing")
+    del sys.argv[2]
+
+
 BEGINNINGS = {
+    "waits_for_file": wait_for_the_file,
+    "needs_file": exit_without_the_file,
     "exits": exit_at_once,
     "silent": wait,
     "garbage": write_garbage,

@@ -1,0 +1,114 @@
+"""What is wrong with the files of templates, and what of them means nothing here. No server is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+import msgspec
+
+from ai_whisperer.core.addresses import normalized
+from ai_whisperer.errors import DefinitionError
+from ai_whisperer.runtime.agents.defining import check_approve, granted_by, ignored_in
+from ai_whisperer.templates.claude import OWN_NAMES
+from ai_whisperer.templates.folders import TemplateKind
+from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.templates.parsing import Template
+from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.machine import MACHINE_TOOLS
+from ai_whisperer.tools.mcp.names import server_of
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, ToolRegistry
+from ai_whisperer.tools.workplace import SHARED
+
+
+class Surroundings(NamedTuple):
+    """What there is for agents: tools of the project, and the names of MCP servers and of folders."""
+
+    tools: Sequence[Tool]
+    servers: Collection[str]
+    folders: Collection[str]
+
+
+class CheckedTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A file: `problems` keep agents from being made of it, `notes` say what of it means nothing, or something else."""
+
+    name: str
+    kind: TemplateKind
+    path: str
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def checked_templates(library: TemplateLibrary, around: Surroundings) -> list[CheckedTemplate]:
+    """All files of the library in the order of its search path."""
+    found = library.files()
+    owners: dict[str, list[str]] = {}
+    for each in found:
+        if each.template is not None and not each.hidden_by:
+            for name in dict.fromkeys(map(normalized, (each.entry.name, *_further_names(each.template)))):
+                owners.setdefault(name, []).append(each.entry.name)
+    return [
+        CheckedTemplate(
+            name=each.entry.name,
+            kind=each.entry.kind,
+            path=each.entry.path,
+            problems=tuple(_problems(each.entry.error, each.template, around)),
+            notes=tuple(_notes(each.hidden_by, each.template, around, owners)),
+        )
+        for each in found
+    ]
+
+
+def _problems(error: str | None, template: Template | None, around: Surroundings) -> Iterator[str]:
+    if error is not None:
+        yield error
+    if template is None:
+        return
+    definition = template.definition
+    granted = granted_by(template, around.tools, around.servers)
+    registry = ToolRegistry(around.tools, granted=granted)
+    known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS, *(each.name for each in around.tools)}
+    for name in registry.missing_from(granted or ()):
+        server = server_of(name)
+        if server is None:
+            yield f"tools: there is no tool '{name}'.{_nearest(name, known)}"
+        elif server not in around.servers:
+            yield f"tools: there is no MCP server '{server}' ({name}).{_nearest(server, around.servers)}"
+    for name in definition.folders:
+        if name != SHARED and name not in around.folders:
+            yield f"folders: there is no folder '{name}'.{_nearest(name, (SHARED, *around.folders))}"
+    try:
+        outside = tuple(name for name in definition.approve if server_of(name) is None)
+        check_approve(template.name, msgspec.structs.replace(definition, approve=outside), registry)
+    except DefinitionError as complaint:
+        yield f"approve: {complaint.message}"
+
+
+def _notes(
+    hidden_by: str, template: Template | None, around: Surroundings, owners: dict[str, list[str]]
+) -> Iterator[str]:
+    if hidden_by:
+        yield f"not used: {hidden_by} has the same name and comes first."
+    if template is None:
+        return
+    ignored = ignored_in(template, around.tools, around.servers)
+    if ignored:
+        names = (name.removeprefix("tools: ") for name in ignored if name.startswith("tools: "))
+        hints = dict.fromkeys(_nearest(name, OWN_NAMES, cutoff=0.74) for name in names)  # WebSearch is no WebFetch
+        yield f"means nothing here: {', '.join(ignored)}.{''.join(hints)}"
+    if hidden_by:
+        return
+    for name in _further_names(template):
+        others = [other for other in owners.get(normalized(name), ()) if other != template.name]
+        if others:
+            yield f"the name '{name}' is also that of {' and '.join(others)}: only one agent can have it."
+
+
+def _further_names(template: Template) -> list[str]:
+    return [name for name in (template.definition.name, *template.definition.aliases) if name]
+
+
+def _nearest(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=cutoff)
+    return f" Did you mean '{near[0]}'?" if near else ""
