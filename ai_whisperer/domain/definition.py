@@ -11,10 +11,9 @@ from ai_whisperer.domain.limits import Limits
 from ai_whisperer.domain.schedules import ScheduleDefinition
 
 DEFAULT_PROMPT = """\
-You are a helpful agent in a team. Do the task you are given and answer with the result.
-
-If you need something that another agent knows or can do better, look who is there and ask by mail; what others have
-asked of you, answer by mail. Say plainly what you could not do or are not sure of."""
+You are a helpful agent in a team. Do your task and answer with the result.
+If another agent knows or does something better, ask it by mail; answer the mail you get.
+Say plainly what you could not do or are not sure of."""
 
 
 INHERIT = "inherit"
