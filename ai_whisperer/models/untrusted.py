@@ -24,8 +24,9 @@ def system_of(request: ModelRequest) -> str:
 
 
 def content_of(turn: ToolTurn) -> str:
-    """The result as the model is shown it: what strangers may have written stands between marks."""
-    return marks.untrusted(turn.call.name, turn.content) if turn.untrusted else turn.content
+    """The result as the model is shown it: what strangers may have written stands between marks, the note does not."""
+    content = marks.untrusted(turn.call.name, turn.content) if turn.untrusted else turn.content
+    return f"{content}\n\n{turn.note}" if turn.note else content
 
 
 def _rules_for(request: ModelRequest) -> Iterator[str]:

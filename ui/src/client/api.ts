@@ -84,7 +84,11 @@ export interface AgentStatus {
   retryReason: string;
 }
 
-/** What a finished model request brought. `provider` keeps what the provider wants to see again. */
+/**
+ * What a finished model request brought. `provider` keeps what the provider wants to see again. `toolCalls` are those
+ * that the model wrote as such. `readAs` are the calls that were read of the answer, where that is something else: they
+ * were written as text, with another name, or with arguments that had to be repaired.
+ */
 export interface Answer {
   text: string;
   reasoning: string;
@@ -93,6 +97,7 @@ export interface Answer {
   finish: string;
   model: string;
   provider: string | null;
+  readAs: ToolCall[];
 }
 
 /** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
@@ -101,8 +106,8 @@ export interface ApprovalList {
 }
 
 /**
- * A tool call that a person is asked about. Its id is that of the step. `arguments` are exactly those that the model
- * wrote and that the call runs with; `digest` names the tool with them.
+ * A tool call that a person is asked about. Its id is that of the step. `arguments` are exactly those that the call
+ * runs with; `digest` names the tool with them.
  */
 export interface ApprovalRecord {
   sessionId: string;
