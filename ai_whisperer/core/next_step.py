@@ -52,9 +52,10 @@ class Complete(Record, frozen=True, kw_only=True):
 
 
 class Continue(Record, frozen=True, kw_only=True):
-    """The answer asks for another round: queue a continuation."""
+    """The answer wants another round: queue a continuation. One that was `cut` by its length did not ask for it."""
 
     response: ChannelResponse
+    cut: bool = False
 
 
 class Fail(Record, frozen=True, kw_only=True):
@@ -135,7 +136,7 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
 def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
     response, wants_continuation = _parsed(steps)
     if answer.finish == "length" or wants_continuation:
-        return Continue(response=response)
+        return Continue(response=response, cut=not wants_continuation)
     return Complete(response=response)
 
 

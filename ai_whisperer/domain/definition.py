@@ -27,6 +27,13 @@ class Access(StrEnum):
     WRITE = "write"
 
 
+class CutAnswers(StrEnum):
+    """What becomes of an answer that its length has cut: another task continues it, or it is the answer as it is."""
+
+    CONTINUE = "continue"
+    FINAL = "final"
+
+
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """How failed model requests are repeated.
 
@@ -59,6 +66,7 @@ class AgentDefinition(
 ):
     """What an agent is, apart from what it is doing.
 
+    `cut_answers` says what becomes of an answer that reached the length which the model or `max_tokens` allows.
     `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
     names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
@@ -72,6 +80,7 @@ class AgentDefinition(
     prompt: str = DEFAULT_PROMPT
     model: str = INHERIT
     settings: dict[str, Any] = {}
+    cut_answers: CutAnswers = CutAnswers.CONTINUE
     tools: tuple[str, ...] | None = None
     folders: dict[str, Access] = {}
     network: tuple[str, ...] = ()
