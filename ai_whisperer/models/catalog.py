@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
+from ai_whisperer.models.local_servers import LOCAL_SERVERS
 from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 
 NameCheck = Callable[[str], None]
@@ -62,6 +63,7 @@ PREFIXES = (
     "zai",
 )
 """The providers of language models, as the provider library names them."""
+_KNOWN = tuple(sorted({*PREFIXES, *LOCAL_SERVERS}))
 
 
 class LateModel:
@@ -126,7 +128,7 @@ def resolve(name: str) -> Model:
 def check_name(name: str) -> None:
     """Raise `ModelNameError` for a name that means no model, whatever is installed. Nothing is read or loaded."""
     prefix, _, rest = name.partition(":")
-    if name not in (AUTO, SCRIPTED) and not (prefix in (SCRIPTED, *PREFIXES) and rest.strip()):
+    if name not in (AUTO, SCRIPTED) and not (prefix in (SCRIPTED, *_KNOWN) and rest.strip()):
         raise _unknown(name)
 
 
@@ -150,6 +152,6 @@ async def _provider_model(name: str) -> Model:
 
 def _unknown(name: str) -> ModelNameError:
     forms = "Use `PREFIX:NAME`, for instance `openai-chat:NAME`, or `scripted`, or `scripted:PATH`, or `auto`."
-    near = difflib.get_close_matches(name.partition(":")[0].strip().lower(), [*PREFIXES, SCRIPTED], n=3)
+    near = difflib.get_close_matches(name.partition(":")[0].strip().lower(), [*_KNOWN, SCRIPTED], n=3)
     hint = f" Near known prefixes: {', '.join(near)}." if near else ""
-    return ModelNameError(f"There is no model {name[:200]!r}. {forms}{hint} Prefixes: {', '.join(PREFIXES)}.")
+    return ModelNameError(f"There is no model {name[:200]!r}. {forms}{hint} Prefixes: {', '.join(_KNOWN)}.")
