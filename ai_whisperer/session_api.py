@@ -128,6 +128,8 @@ class SessionApi(Generic[AgentRef]):
     async def wait_task(self, task: TaskRef) -> TaskRecord:
         """Wait until the task has ended and return it. A continued task has ended when its last continuation has.
 
+        That one is returned then, with the answer of all of them in its `result`.
+
         A task of an agent that is stopped, paused, asleep or without its tools waits, and so does this: see the
         `reason` and `missing_tools` in its status, and use `asyncio.timeout` if you cannot wait.
 

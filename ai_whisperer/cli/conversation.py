@@ -11,6 +11,7 @@ from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import readable_arguments
 from ai_whisperer.cli.telling import shown_line
+from ai_whisperer.core.tasks import is_part_of
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.notification import Notification
@@ -174,31 +175,43 @@ class Conversation:
 
 
 class _Stream:
-    """An answer as it is being written: what was shown of its last attempt."""
+    """An answer as it is being written: what was shown of its last attempt, and of the parts that it continues."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._attempt: tuple[str, int] | None = None
+        self._attempt: tuple[str, str, int] | None = None
+        self._parts: list[str] = []
         self._text = ""
 
     def take(self, params: Mapping[str, Any]) -> None:
-        attempt = (params["stepId"], params["attempt"])
+        attempt = (params["taskId"], params["stepId"], params["attempt"])
         if attempt != self._attempt:
-            self.end()
-            self._attempt = attempt
-            self._output.piece(f"{params['agentId']}: ")
+            self._begin(attempt, params["agentId"])
         self._text += params["text"]
         self._output.piece(params["text"])
+
+    def _begin(self, attempt: tuple[str, str, int], agent_id: str) -> None:
+        before, task_id = self._attempt, attempt[0]
+        if before is not None and before[0] != task_id and is_part_of(task_id.partition("~")[0], before[0]):
+            self._parts.append(self._text)
+            self._text = ""
+            self._output.text("")
+        else:
+            parts = self._parts if before is not None and before[0] == task_id else []
+            self.end()
+            self._parts = parts
+            self._output.piece(f"{agent_id}: ")
+        self._attempt = attempt
 
     def was(self, message: MessageRecord) -> bool:
         """Whether this is the message that was shown, to its end."""
         if message.task_id is None:
             return False
-        shown = self._text.strip()
+        shown = "\n".join(filter(None, (part.strip() for part in (*self._parts, self._text))))
         self.end()
         return shown == message.text.strip()
 
     def end(self) -> None:
         if self._attempt is not None:
             self._output.text("")
-        self._attempt, self._text = None, ""
+        self._attempt, self._parts, self._text = None, [], ""

@@ -13,7 +13,7 @@ from ai_whisperer.cli.telling import way_out
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.conversation import Usage
-from ai_whisperer.domain.definition import INHERIT, AgentDefinition
+from ai_whisperer.domain.definition import INHERIT, AgentDefinition, CutAnswers
 from ai_whisperer.domain.limits import Limits
 from ai_whisperer.domain.schedules import ScheduleDefinition
 from ai_whisperer.domain.tasks import TaskRecord, TaskState
@@ -101,6 +101,7 @@ def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tu
     model = definition.model
     yield "model", f"{inherited} (the server's)" if model == INHERIT and inherited else model
     yield "settings", _stated(definition.settings)
+    yield "cut_answers", definition.cut_answers if definition.cut_answers is not CutAnswers.CONTINUE else ""
     yield "tools", _tools(definition.tools)
     yield "approve", ", ".join(definition.approve)
     yield "folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())

@@ -83,7 +83,8 @@ class Screen:
 
     def show_answer(self, answer: str) -> None:
         """The answer as it is at the end, unless just that was shown already."""
-        was_shown = self.output.is_terminal and "\n".join(self._parts).strip() == answer.strip()
+        shown = "\n".join(filter(None, (part.strip() for part in self._parts)))
+        was_shown = self.output.is_terminal and shown == answer.strip()
         self._turn_to(None)
         if not was_shown and not self.output.as_json:
             self.output.text(answer)

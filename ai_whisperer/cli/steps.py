@@ -39,7 +39,7 @@ def brought(step: StepRecord) -> str:
         return step.result.content
     if step.answer is None:
         return ""
-    return step.answer.text or ", ".join(call.name for call in step.answer.tool_calls)
+    return step.answer.text or ", ".join(call.name for call in step.answer.calls)
 
 
 def whole_step(step: StepRecord) -> str:

@@ -67,7 +67,8 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
     async def answer_of(self, task: TaskRecord) -> str:
         """The whole final answer of a task that has ended, with what it continues; raises `TaskEndedError`."""
         check_answered(task)
-        parts = [task]
+        # One that was waited for has the whole answer already.
+        parts = [await self.get_task(task.id) if task.continuation else task]
         while parts[0].continuation and parts[0].parent_id is not None:
             parts.insert(0, await self.get_task(parts[0].parent_id))
         return whole_answer(parts)

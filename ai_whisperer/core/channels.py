@@ -2,7 +2,8 @@
 
 Three forms are understood. Plain text is `final`. Markers (`[ANALYSIS]`, `[COMMENTARY]`, `[FINAL]`, in any case) at
 the start of a line turn the text after them over to their channel. A text that is one JSON object with the keys
-`analysis`, `commentary`, `final`, `continue`, `continuation` and no other brings the channels as its values.
+`analysis`, `commentary`, `final`, `continue`, `continuation` and no other brings the channels as its values. What
+stands before any of these within `<think>` and `</think>` is `analysis`.
 
 The text may arrive in chunks split anywhere: the outcome depends on the text alone. Text is held back only while it
 may still turn out to be a marker or the JSON form. The work is linear in the length of the text, little for text that
@@ -21,8 +22,10 @@ from operator import itemgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.core.channel_markers import MARKER, Channel, MarkerScanner, looked_at, starts_of
+from ai_whisperer.core.reasoning_tags import ReasoningScanner, begins_with_reasoning, unopened_reasoning
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.record import Record
@@ -45,23 +48,39 @@ class ParsedAnswer(Record, frozen=True, kw_only=True):
 
 def parse(text: str) -> ParsedAnswer:
     """Tell the channels of a whole text apart. Feeding it to a `ChannelParser` in any chunks brings the same."""
+    reasoning, rest = unopened_reasoning(text)
+    return _parse(text) if rest is text else _parsed_after(reasoning, rest)
+
+
+def _parse(text: str) -> ParsedAnswer:
+    """Tell the channels apart, whatever tags are in the text after its start."""
+    if begins_with_reasoning(text):
+        return _parsed_in_pieces(text)
     has_marker = "[" in text and MARKER.search(text, 0, looked_at(text)[0])
     if not has_marker and not (text.lstrip(_JSON_BLANKS)[:1] in _JSON_STARTS and _Opening().read(text) is _Form.JSON):
         return ParsedAnswer(response=ChannelResponse(final=text.strip()), wants_continuation=False)
-    parser = ChannelParser()
+    return _parsed_in_pieces(text)
+
+
+def _parsed_in_pieces(text: str) -> ParsedAnswer:
+    parser = _Parser()
     parser.feed(text)
     parser.finish()
     return parser.parsed
 
 
-class ChannelParser:
-    """Tells the channels apart while the text arrives: `feed` each chunk, `finish` once, then read `parsed`.
+def _parsed_after(reasoning: str, rest: str) -> ParsedAnswer:
+    """A text whose reasoning has no opening tag, in its channels."""
+    parsed = _parse(rest)
+    analysis = "\n".join(filter(None, (reasoning.strip(), parsed.response.analysis)))
+    return replace(parsed, response=replace(parsed.response, analysis=analysis))
 
-    The deltas of a channel, joined and stripped, are its text in `parsed`. Pieces of a channel that others interrupt
-    are kept on lines of their own.
-    """
+
+class _Parser:
+    """Tells the channels apart while the text arrives, for `ChannelParser`."""
 
     def __init__(self) -> None:
+        self._reasoning = ReasoningScanner()
         self._opening = _Opening()
         self._held: list[str] = []
         self._scanner = MarkerScanner()
@@ -73,6 +92,11 @@ class ChannelParser:
         """Take the next chunk; return what it settles."""
         if self._parsed is not None:
             raise StateError("The text is already finished. Use a new ChannelParser for each answer.")
+        reasoning, chunk = self._reasoning.feed(chunk)
+        deltas = self._deliver([(Channel.ANALYSIS, reasoning)]) if reasoning else []
+        return deltas + self._feed(chunk) if chunk else deltas
+
+    def _feed(self, chunk: str) -> list[ChannelDelta]:
         if self._opening.form is not _Form.PLAIN:
             self._held.append(chunk)
             if self._opening.read(chunk) is not _Form.PLAIN:
@@ -84,6 +108,8 @@ class ChannelParser:
         """Take the end of the text; return what was still held back."""
         if self._parsed is not None:
             return []
+        reasoning, rest = self._reasoning.finish()
+        begun = self._deliver([(Channel.ANALYSIS, reasoning)]) + self._feed(rest)
         held = self._release()
         form = _json_form(held) if self._opening.form is _Form.JSON else None
         if form is None:
@@ -95,7 +121,7 @@ class ChannelParser:
         texts = {channel: "".join(pieces).strip() for channel, pieces in self._pieces.items()}
         self._pieces.clear()
         self._parsed = ParsedAnswer(response=ChannelResponse(**texts), wants_continuation=wants_continuation)
-        return deltas
+        return begun + deltas
 
     @property
     def parsed(self) -> ParsedAnswer:
@@ -120,6 +146,35 @@ class ChannelParser:
             self._current = channel
             before.append(text)
             deltas.append(ChannelDelta(channel, text))
+        return deltas
+
+
+class ChannelParser(_Parser):
+    """Tells the channels apart while the text arrives: `feed` each chunk, `finish` once, then read `parsed`.
+
+    The deltas of a channel, joined and stripped, are its text in `parsed`. Pieces of a channel that others interrupt
+    are kept on lines of their own. Reasoning whose opening tag is missing is the one exception: until its end nobody
+    can know it, so its deltas are of `final`; `parsed` has it where it belongs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text: list[str] = []
+
+    def feed(self, chunk: str) -> list[ChannelDelta]:
+        """Take the next chunk; return what it settles."""
+        deltas = super().feed(chunk)
+        self._text.append(chunk)
+        return deltas
+
+    def finish(self) -> list[ChannelDelta]:
+        """Take the end of the text; return what was still held back."""
+        deltas = super().finish()
+        whole = "".join(self._text)
+        self._text.clear()
+        reasoning, rest = unopened_reasoning(whole)
+        if rest is not whole:
+            self._parsed = _parsed_after(reasoning, rest)
         return deltas
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ai_whisperer.core.call_reading import as_read
 from ai_whisperer.core.channels import parse
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.notification import Notification
@@ -146,7 +147,7 @@ class Follower:
             return
         at = step.finished_at or step.started_at
         if (number, step.attempt) not in self._streamed and step.answer is not None:
-            response = parse(step.answer.text).response
+            response = parse(as_read(step.answer).text).response
             texts = {
                 "analysis": "\n".join(filter(None, (step.answer.reasoning, response.analysis))),
                 "commentary": response.commentary,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ai_whisperer.core.call_reading import as_read
 from ai_whisperer.core.channels import parse
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
@@ -51,9 +52,10 @@ class Complete(Record, frozen=True, kw_only=True):
 
 
 class Continue(Record, frozen=True, kw_only=True):
-    """The answer asks for another round: queue a continuation."""
+    """The answer wants another round: queue a continuation. One that was `cut` by its length did not ask for it."""
 
     response: ChannelResponse
+    cut: bool = False
 
 
 class Fail(Record, frozen=True, kw_only=True):
@@ -74,10 +76,10 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         return RequestModel(number=asked.number, repeats=asked)
     if asked.answer is None:
         return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
-    if not asked.answer.tool_calls:
+    if not asked.answer.calls:
         return _ending(steps, asked.answer)
     pending = _calls_without_result(steps, asked, asked.answer)
-    wanted = asked.number + len(asked.answer.tool_calls) + (0 if pending else 1)
+    wanted = asked.number + len(asked.answer.calls) + (0 if pending else 1)
     if pending and wanted <= max_steps:
         return CallTools(calls=pending)
     if wanted > max_steps:
@@ -106,8 +108,8 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
     commentary: list[str] = []
     final = ""
     for step in steps:
-        answer = step.answer
-        if answer is not None:
+        if step.answer is not None:
+            answer = as_read(step.answer)
             analysis.append(answer.reasoning)
             if not answer.text:
                 wants_continuation = False
@@ -134,7 +136,7 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
 def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
     response, wants_continuation = _parsed(steps)
     if answer.finish == "length" or wants_continuation:
-        return Continue(response=response)
+        return Continue(response=response, cut=not wants_continuation)
     return Complete(response=response)
 
 
@@ -152,7 +154,7 @@ def _calls_without_result(steps: Sequence[StepRecord], asked: StepRecord, answer
             break
         begun[step.number] = step
     pending = []
-    for number, call in enumerate(answer.tool_calls, asked.number + 1):
+    for number, call in enumerate(answer.calls, asked.number + 1):
         known = begun.get(number)
         if known is None or known.state is STARTED:
             pending.append(PendingCall(number=number, call=call, interrupted=known))

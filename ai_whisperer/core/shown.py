@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ai_whisperer.core.call_reading import as_read, note_on
 from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
 from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskRecord
 
@@ -22,14 +23,16 @@ def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
     for step in steps:
         if step.kind is not MODEL or step.answer is None:
             continue
-        shown.append(AnswerTurn(answer=step.answer))
-        for number, call in enumerate(step.answer.tool_calls, step.number + 1):
+        shown.append(AnswerTurn(answer=as_read(step.answer)))
+        for number, call in enumerate(step.answer.calls, step.number + 1):
             result = results.get(number)
+            note = note_on(step.answer, call) if step.answer.read_as else ""
             if result is None:
-                shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True))
+                shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True, note=note))
             else:
+                is_error, untrusted = result.is_error, result.untrusted
                 shown.append(
-                    ToolTurn(call=call, content=result.content, is_error=result.is_error, untrusted=result.untrusted)
+                    ToolTurn(call=call, content=result.content, is_error=is_error, untrusted=untrusted, note=note)
                 )
     return shown
 

@@ -6,13 +6,14 @@ A mail does too: see `core.mailbox`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from ai_whisperer.core.marks import as_json, named, quoted, said, without_marks
 from ai_whisperer.domain.agents import AgentRecord
+from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.tasks import Origin, Priority, TaskKind, TaskRecord
@@ -44,16 +45,30 @@ def summary_of(task: TaskRecord) -> str:
     return without_marks(task.prompt[:_BEGINNING_CHARACTERS])[:_SUMMARY_CHARACTERS]
 
 
-def check_answered(task: TaskRecord) -> None:
-    """Raise `TaskEndedError` if the task ended without an answer."""
+def check_answered(task: TaskRecord) -> ChannelResponse:
+    """The answer of a task that has ended; raises `TaskEndedError` if it ended without one."""
     if task.result is None:
         why = task.error.message if task.error else "no reason was recorded"
         raise TaskEndedError(f"Task {task.id} ended as {task.state}: {why}")
+    return task.result
 
 
 def whole_answer(parts: Iterable[TaskRecord]) -> str:
     """The final answer of a task and of those that went on with it."""
-    return "\n".join(part.result.final for part in parts if part.result is not None)
+    return "\n".join(part.result.final for part in parts if part.result is not None and part.result.final)
+
+
+def joined(parts: Sequence[TaskRecord]) -> TaskRecord:
+    """The last of these tasks, each of which went on with the one before, with the answer of them all."""
+    last, results = parts[-1], [part.result for part in parts if part.result is not None]
+    if last.result is None or len(results) == 1:
+        return last
+    whole = ChannelResponse(
+        analysis="\n".join(filter(None, (each.analysis for each in results))),
+        commentary="\n".join(filter(None, (each.commentary for each in results))),
+        final=whole_answer(parts),
+    )
+    return replace(last, result=whole)
 
 
 def inherited(task: TaskRecord) -> Origin:

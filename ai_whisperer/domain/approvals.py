@@ -20,7 +20,7 @@ class ApprovalState(StrEnum):
 class ApprovalRecord(Record, frozen=True, kw_only=True):
     """A tool call that a person is asked about. Its id is that of the step.
 
-    `arguments` are exactly those that the model wrote and that the call runs with; `digest` names the tool with them.
+    `arguments` are exactly those that the call runs with; `digest` names the tool with them.
     """
 
     session_id: str

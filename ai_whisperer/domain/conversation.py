@@ -83,7 +83,11 @@ class ToolCall(Record, frozen=True, kw_only=True):
 
 
 class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What a finished model request brought. `provider` keeps what the provider wants to see again."""
+    """What a finished model request brought. `provider` keeps what the provider wants to see again.
+
+    `tool_calls` are those that the model wrote as such. `read_as` are the calls that were read of the answer, where
+    that is something else: they were written as text, with another name, or with arguments that had to be repaired.
+    """
 
     text: str = ""
     reasoning: str = ""
@@ -92,6 +96,12 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
     finish: str = "stop"
     model: str = ""
     provider: str | None = None
+    read_as: tuple[ToolCall, ...] = ()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls to make."""
+        return self.read_as or self.tool_calls
 
 
 class UserTurn(Record, frozen=True, kw_only=True):
@@ -109,12 +119,13 @@ class AnswerTurn(Record, frozen=True, kw_only=True):
 
 @final
 class ToolTurn(Record, frozen=True, kw_only=True):
-    """The result of one tool call of the answer before it."""
+    """The result of one tool call of the answer before it. `note` says how the call should have been written."""
 
     call: ToolCall
     content: str
     is_error: bool = False
     untrusted: bool = False
+    note: str = ""
 
 
 Turn = UserTurn | AnswerTurn | ToolTurn

@@ -11,10 +11,9 @@ from ai_whisperer.domain.limits import Limits
 from ai_whisperer.domain.schedules import ScheduleDefinition
 
 DEFAULT_PROMPT = """\
-You are a helpful agent in a team. Do the task you are given and answer with the result.
-
-If you need something that another agent knows or can do better, look who is there and ask by mail; what others have
-asked of you, answer by mail. Say plainly what you could not do or are not sure of."""
+You are a helpful agent in a team. Do your task and answer with the result.
+If another agent knows or does something better, ask it by mail; answer the mail you get.
+Say plainly what you could not do or are not sure of."""
 
 
 INHERIT = "inherit"
@@ -33,6 +32,13 @@ class Access(StrEnum):
 
     READ = "read"
     WRITE = "write"
+
+
+class CutAnswers(StrEnum):
+    """What becomes of an answer that its length has cut: another task continues it, or it is the answer as it is."""
+
+    CONTINUE = "continue"
+    FINAL = "final"
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -71,6 +77,7 @@ class AgentDefinition(
 ):
     """What an agent is, apart from what it is doing.
 
+    `cut_answers` says what becomes of an answer that reached the length which the model or `max_tokens` allows.
     `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
     names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
@@ -84,6 +91,7 @@ class AgentDefinition(
     prompt: str = DEFAULT_PROMPT
     model: str = INHERIT
     settings: dict[str, Any] = {}
+    cut_answers: CutAnswers = CutAnswers.CONTINUE
     tools: tuple[str, ...] | None = None
     folders: dict[str, Access] = {}
     network: tuple[str, ...] = ()

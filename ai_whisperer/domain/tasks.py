@@ -272,14 +272,23 @@ class Retried(StrEnum):
     TASK = "task"
 
 
+class Repaired(StrEnum):
+    """What was repaired of tool calls that a model did not write as it should: calls as text, names, arguments."""
+
+    TEXT = "text"
+    NAME = "name"
+    ARGUMENTS = "arguments"
+
+
 class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What has become of the work of a session since it was opened, and what waits for a person now.
 
-    `ended` counts tasks by the state that they ended in, `retried` what was begun again.
+    `ended` counts tasks by the state that they ended in, `retried` what was begun again, `repaired` tool calls.
     """
 
     ended: dict[TaskState, int]
     retried: dict[Retried, int]
+    repaired: dict[Repaired, int]
     dead_tasks: int
     dead_mails: int
     pending_approvals: int

@@ -16,6 +16,7 @@ from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT
 from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
 from ai_whisperer.models.compatible import COMPATIBLE
+from ai_whisperer.models.local_servers import LOCAL_SERVERS
 from ai_whisperer.models.names import ANTHROPIC, AUTO, SCRIPTED, SCRIPTED_DEMO
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ PREFIXES = (
     "zai",
 )
 """The providers of language models, as the provider library names them."""
+_KNOWN = tuple(sorted({*PREFIXES, *LOCAL_SERVERS}))
 
 
 class LateModel:
@@ -162,7 +164,7 @@ def resolve(name: str) -> Model:
 def check_name(name: str) -> None:
     """Raise `ModelNameError` for a name that means no model, whatever is installed. Nothing is read or loaded."""
     prefix, _, rest = name.partition(":")
-    if name not in (AUTO, SCRIPTED) and not (prefix in (SCRIPTED, *PREFIXES) and rest.strip()):
+    if name not in (AUTO, SCRIPTED) and not (prefix in (SCRIPTED, *_KNOWN) and rest.strip()):
         raise _unknown(name)
 
 
@@ -186,6 +188,6 @@ async def _library_model(name: str) -> Model:
 
 def _unknown(name: str) -> ModelNameError:
     forms = "Use `PREFIX:NAME`, for instance `openai-chat:NAME`, or `scripted`, or `scripted:PATH`, or `auto`."
-    near = difflib.get_close_matches(name.partition(":")[0].strip().lower(), [*PREFIXES, SCRIPTED], n=3)
+    near = difflib.get_close_matches(name.partition(":")[0].strip().lower(), [*_KNOWN, SCRIPTED], n=3)
     hint = f" Near known prefixes: {', '.join(near)}." if near else ""
-    return ModelNameError(f"There is no model {name[:200]!r}. {forms}{hint} Prefixes: {', '.join(PREFIXES)}.")
+    return ModelNameError(f"There is no model {name[:200]!r}. {forms}{hint} Prefixes: {', '.join(_KNOWN)}.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.reasoning_tags import ReasoningScanner
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import ToolCall, Usage
 from ai_whisperer.errors import ModelServerError, ModelUnavailableError
@@ -24,7 +25,6 @@ from ai_whisperer.models.base import (
 from ai_whisperer.models.bounded_body import Meter
 from ai_whisperer.models.kept import OWN, Kept
 from ai_whisperer.models.reasoning_details import ReasoningDetails
-from ai_whisperer.models.think_tags import ThinkTags
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Where servers put what a model thinks."""
@@ -101,7 +101,7 @@ class ChatReader:
         self._cost = cost
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
-        self._tags: ThinkTags | None = ThinkTags()
+        self._tags: ReasoningScanner | None = ReasoningScanner()
         self._details = ReasoningDetails()
         self._finish: str | None = None
         self._model = ""
@@ -152,7 +152,7 @@ class ChatReader:
                 self._said_something = True
                 events.append(TextDelta(text=content))
             else:
-                self._take_tagged(self._tags.feed(content), events)
+                self._take_tagged(self._tags, self._tags.feed(content), events)
         if delta.refusal:
             self._meter.content += len(delta.refusal)
             self._is_refusal = True
@@ -161,11 +161,18 @@ class ChatReader:
             events += [self._take_call(piece) for piece in delta.tool_calls]
         return events
 
-    def _take_tagged(self, pieces: Iterable[StreamEvent], events: list[StreamEvent]) -> None:
-        events.extend(pieces)
-        if self._tags is not None and self._tags.is_over:
+    def _take_tagged(self, scanner: ReasoningScanner, told: tuple[str, str], events: list[StreamEvent]) -> None:
+        """Take the reasoning, and the text after it, of a server that leaves both in one."""
+        thought, text = told
+        if thought:
+            events.append(ReasoningDelta(text=thought))
+        if scanner.opened:
+            text = text.lstrip()
+        if text:
+            self._said_something = True
+            events.append(TextDelta(text=text))
+        if scanner.is_over:
             self._tags = None
-        self._said_something = self._said_something or any(isinstance(event, TextDelta) for event in events)
 
     def _take_call(self, piece: _CallPiece) -> StreamEvent:
         function = piece.function or _Function()
@@ -217,7 +224,7 @@ class ChatReader:
             raise kind(f"The provider broke off its answer: {finish}.")
         if self._tags is not None:
             left: list[StreamEvent] = []
-            self._take_tagged(self._tags.finish(), left)
+            self._take_tagged(self._tags, self._tags.finish(), left)
             yield from left
         if self._is_refusal and not self._said_something and not self._calls:
             finish = "content_filter"

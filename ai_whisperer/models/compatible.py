@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.detection import ollama_url
+from ai_whisperer.models.local_servers import LOCAL_SERVERS
+from ai_whisperer.models.local_servers import address_of as address_of_local
 
 
 class Compatible(NamedTuple):
@@ -58,7 +60,7 @@ COMPATIBLE: Mapping[str, Compatible] = {
     "sambanova": Compatible("https://api.sambanova.ai/v1", ("SAMBANOVA_API_KEY",), ("SAMBANOVA_BASE_URL",)),
     "together": Compatible("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
     "vercel": Compatible("https://ai-gateway.vercel.sh/v1", ("VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN")),
-    "vllm": Compatible(keys=("VLLM_API_KEY",), url_variables=("VLLM_BASE_URL",), needs_key=False),
+    **dict.fromkeys(LOCAL_SERVERS, Compatible(needs_key=False, max_tokens="max_tokens")),
 }
 """By their prefixes. Those that speak another protocol or want another kind of key are left to the provider library."""
 
@@ -68,6 +70,8 @@ def address_of(prefix: str, environment: Mapping[str, str]) -> tuple[str, str]:
 
     A server that the environment names needs no key.
     """
+    if prefix in LOCAL_SERVERS:
+        return address_of_local(prefix, environment)
     provider = COMPATIBLE[prefix]
     named = _first(provider.url_variables, environment)
     url = ollama_url(environment) if prefix == "ollama" else named or provider.url

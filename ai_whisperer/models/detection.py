@@ -1,8 +1,8 @@
 """Which model to use when nobody has named one: what the environment offers, in a fixed order.
 
 Keys and addresses are looked at by the names of their variables; the values of keys are never kept or shown. Servers
-that the environment names, and an Ollama on this machine, are asked which models they have, with a short patience: so
-this is for commands that a person starts, not for imports.
+that the environment names are asked which models they have, with a short patience, and if it names nothing, those that
+answer where model servers on this machine usually do: so this is for commands that a person starts, not for imports.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from http.client import HTTPException
 from importlib.util import find_spec
 from threading import Lock
@@ -23,6 +22,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 import msgspec
 
 from ai_whisperer.errors import ModelServerError
+from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of, ask_all
 from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 
 NAMED_BY = "WHISPERER_MODEL"
@@ -62,7 +62,10 @@ ANTHROPIC = Provider("anthropic", extra="anthropic")
 GOOGLE = Provider("google", "google.genai", "google")
 OPENROUTER = Provider("openrouter")
 OLLAMA = Provider("ollama")
-PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, OPENROUTER, OLLAMA)
+LLAMACPP = Provider("llamacpp")
+LMSTUDIO = Provider("lmstudio")
+VLLM = Provider("vllm")
+PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, OPENROUTER, OLLAMA, LLAMACPP, LMSTUDIO, VLLM)
 """The providers that are looked for, in the order in which they are taken."""
 
 DEFAULT_MODELS = {
@@ -81,8 +84,19 @@ KEYS = {
 }
 """The variables that hold the keys."""
 
-SERVERS = {OPENAI: ("OPENAI_BASE_URL",), OLLAMA: ("OLLAMA_BASE_URL", "OLLAMA_HOST")}
+LOCAL = (LLAMACPP, LMSTUDIO, VLLM)
+SERVERS = {
+    OPENAI: ("OPENAI_BASE_URL",),
+    OLLAMA: ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
+    **{each: LOCAL_SERVERS[each.prefix].variables for each in LOCAL},
+}
 """The variables that name model servers."""
+
+USUAL_ADDRESSES: Mapping[Provider, str] = {
+    OLLAMA: f"{OLLAMA_URL}/v1",
+    **{each: LOCAL_SERVERS[each.prefix].url for each in LOCAL},
+}
+"""Where model servers on this machine answer unless they were told otherwise, the first choice first."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,14 +156,22 @@ def found_model(environment: Mapping[str, str]) -> Detection:
         return _found[key]
 
 
-def detect_model(environment: Mapping[str, str], *, local_ollama: str | None = OLLAMA_URL) -> Detection:
+def detect_model(
+    environment: Mapping[str, str], *, usual_addresses: Mapping[Provider, str] = USUAL_ADDRESSES
+) -> Detection:
     """The first model of the environment that can be used, else the built-in scripted one.
 
-    `local_ollama` is where to look for an Ollama that the environment does not name; None looks nowhere.
+    `usual_addresses` is where to look for servers on this machine if the environment has no key and names no server.
+    All that answer there are candidates, so that a person can see what else there is.
     """
     candidates: list[Candidate] = []
-    for candidate in _offered(environment, local_ollama):
+    for candidate in _offered(environment):
         candidates.append(candidate)
+        if candidate.problem is None:
+            return Detection(model=candidate.model, why=candidate.source, candidates=tuple(candidates))
+    if not candidates:
+        candidates = _on_this_machine(usual_addresses)
+    for candidate in candidates:
         if candidate.problem is None:
             return Detection(model=candidate.model, why=candidate.source, candidates=tuple(candidates))
     why = "no other model can be used" if candidates else "the environment has no key and no model server"
@@ -166,8 +188,11 @@ def ollama_url(environment: Mapping[str, str]) -> str:
     return base if base.endswith("/v1") else f"{base}/v1"
 
 
-def list_models(base_url: str, *, key: str = "") -> list[str]:
-    """The models that a server with an OpenAI-compatible interface offers; raises `ModelServerError`."""
+def list_models(base_url: str, *, key: str = "", strictly: bool = False) -> list[str]:
+    """The models that a server with an OpenAI-compatible interface offers; raises `ModelServerError`.
+
+    One that nobody has named must list them `strictly` as such: anything may answer at a usual port.
+    """
     parts = _parts(base_url)
     shown = shown_address(base_url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
@@ -180,7 +205,7 @@ def list_models(base_url: str, *, key: str = "") -> list[str]:
     try:
         with build_opener(_NoRedirect, *proxies).open(request, timeout=_PATIENCE_SECONDS) as answer:
             listed = json.loads(answer.read(_MAX_LIST_BYTES))
-        names = [entry["id"] for entry in listed["data"]]
+        names = _strictly_named(listed) if strictly else [entry["id"] for entry in listed["data"]]
     except HTTPError as error:
         error.close()
         raise ModelServerError(
@@ -198,6 +223,13 @@ def list_models(base_url: str, *, key: str = "") -> list[str]:
     return [name for name in names if isinstance(name, str) and name]
 
 
+def _strictly_named(listed: Any) -> list[str]:
+    """The names in a list of models that says of itself and of each entry what it is; raises `ValueError`."""
+    if listed["object"] != "list" or any(entry["object"] != "model" for entry in listed["data"]):
+        raise ValueError("not a list of models")
+    return [entry["id"] for entry in listed["data"]]
+
+
 def shown_address(url: str) -> str:
     """The address without what may be secret in it."""
     parts = _parts(url)
@@ -211,7 +243,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def _offered(environment: Mapping[str, str], local_ollama: str | None) -> Iterator[Candidate]:
+def _offered(environment: Mapping[str, str]) -> Iterator[Candidate]:
     """What the environment offers, the first choice first; a server is asked when its turn comes."""
     key, base_url = environment.get("OPENAI_API_KEY", "").strip(), environment.get("OPENAI_BASE_URL", "").strip()
     if base_url and (_parts(base_url) or urlsplit("")).hostname != "api.openai.com":
@@ -223,8 +255,9 @@ def _offered(environment: Mapping[str, str], local_ollama: str | None) -> Iterat
             yield _of_provider(provider, variable)
     if (variable := _first_set(SERVERS[OLLAMA], environment)) is not None:
         yield _of_server(OLLAMA, variable, ollama_url(environment), environment.get("OLLAMA_API_KEY", "").strip())
-    elif local_ollama is not None:
-        yield from _of_local_ollama(ollama_url({"OLLAMA_BASE_URL": local_ollama}))
+    for provider in LOCAL:
+        if (variable := _first_set(SERVERS[provider], environment)) is not None:
+            yield _of_server(provider, variable, *address_of(provider.prefix, environment))
 
 
 def _first_set(variables: Iterable[str], environment: Mapping[str, str]) -> str | None:
@@ -248,10 +281,25 @@ def _of_server(provider: Provider, variable: str, base_url: str, key: str) -> Ca
         return Candidate(source=source, problem=f"{variable}: {error.message}")
 
 
-def _of_local_ollama(base_url: str) -> Iterator[Candidate]:
-    """A model of the Ollama that nobody has named, if there is one."""
-    with suppress(ModelServerError):
-        yield _choice(OLLAMA, f"an Ollama answers at {shown_address(base_url)}", list_models(base_url))
+def _on_this_machine(addresses: Mapping[Provider, str]) -> list[Candidate]:
+    """A model of each server that nobody has named and that answers at its usual address."""
+    found = ask_all(_listed, addresses)
+    return [
+        _choice(provider, f"{_called(provider)} answers at {addresses[provider]}", names)
+        for provider, names in found.items()
+    ]
+
+
+def _listed(base_url: str) -> list[str] | None:
+    """The models of a server at a usual address; None if something else answers there, or nothing."""
+    try:
+        return list_models(base_url, strictly=True)
+    except ModelServerError:
+        return None
+
+
+def _called(provider: Provider) -> str:
+    return "an Ollama" if provider is OLLAMA else LOCAL_SERVERS[provider.prefix].name
 
 
 def _choice(provider: Provider, source: str, names: list[str]) -> Candidate:

@@ -47,6 +47,7 @@ from ai_whisperer.models.base import (
 from ai_whisperer.models.bounded_body import Meter
 from ai_whisperer.models.bounded_http import bound, current_meter
 from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
+from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.models.untrusted import content_of, system_of
 
@@ -63,7 +64,11 @@ class _SharedModels:
 
     def take(self, name: str) -> LibraryModel:
         if name not in self._models:
-            self._models[name] = infer_model(name, _provider)
+            prefix, _, model = name.partition(":")
+            is_local = prefix in LOCAL_SERVERS
+            self._models[name] = (
+                OpenAIChatModel(model, provider=_provider(prefix)) if is_local else infer_model(name, _provider)
+            )
         self._users[name] = self._users.get(name, 0) + 1
         return self._models[name]
 
@@ -90,7 +95,7 @@ class PydanticAIModel:
         self.prefix = name.partition(":")[0]
         self._model: LibraryModel | None = None
         try:
-            infer_provider_class(self.prefix)
+            infer_provider_class("openai-chat" if self.prefix in LOCAL_SERVERS else self.prefix)
         except ValueError as error:
             raise ModelNameError(f"{self.prefix!r} is not a provider that is known here.") from error
         except ImportError as error:
@@ -226,6 +231,9 @@ def _unbounded_provider(prefix: str) -> Provider[Any]:
     if prefix in _OPENAI_PREFIXES and os.environ.get("OPENAI_BASE_URL") and not os.environ.get("OPENAI_API_KEY"):
         # A local server wants no key, but the client does not start without one.
         return OpenAIProvider(api_key="no-key-needed")
+    if prefix in LOCAL_SERVERS:
+        url, key = address_of(prefix, os.environ)
+        return OpenAIProvider(base_url=url, api_key=key or "no-key-needed")
     if prefix == OLLAMA.prefix:
         return OllamaProvider(base_url=ollama_url(os.environ))
     return infer_provider(prefix)

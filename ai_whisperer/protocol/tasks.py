@@ -44,7 +44,8 @@ class ListTasks(InSession, frozen=True, kw_only=True):
 class WaitTask(OfTask, frozen=True, kw_only=True):
     """Wait until the task has ended. If it has not after `timeoutSeconds`, it is answered as it is then.
 
-    A task that was continued has ended when its last continuation has.
+    A task that was continued has ended when its last continuation has; that one is the result then, with the answer of
+    all of them.
     """
 
     timeout_seconds: float = 60.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
-from ai_whisperer.domain.tasks import Retried, TaskState, WorkCounts
+from ai_whisperer.domain.tasks import Repaired, Retried, TaskState, WorkCounts
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ def _of_work(counts: Sequence[WorkCounts]) -> Iterator[Metric]:
     yield _counter("tasks_ended", "Tasks that ended, by outcome", ended, "outcome")
     retried = {kind.value: sum(each.retried[kind] for each in counts) for kind in Retried}
     yield _counter("retries", "Model requests, loops and tasks that were begun again", retried, "kind")
+    repaired = {kind.value: sum(each.repaired[kind] for each in counts) for kind in Repaired}
+    yield _counter("repaired_calls", "Tool calls that a model did not write as it should", repaired, "kind")
     dead = {"task": sum(each.dead_tasks for each in counts), "mail": sum(each.dead_mails for each in counts)}
     yield _gauge("dead_letters", "What could not be done and waits for a person", dead, "kind")
     pending = sum(each.pending_approvals for each in counts)

@@ -19,6 +19,7 @@ from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import Priority, TaskRecord
 from ai_whisperer.errors import ToolArgumentsError
+from ai_whisperer.tools.brief_schema import brief
 from ai_whisperer.tools.parameters import ArgumentsParser, object_schema
 
 
@@ -95,7 +96,8 @@ _NOTHING_WANTED = Wanted()
 class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of the parameters: what a tool does not know is refused, a sender above all.
 
-    The docstring of each is what models are told that the tool does.
+    The docstring of each is what models are told that the tool does, in each request: it has to be short, and to name
+    the defaults that matter.
     """
 
     def run(self, desk: Desk) -> ToolResult | None:
@@ -117,9 +119,9 @@ class CoordinationTool:
 
     @cached_property
     def spec(self) -> ToolSpec:
-        parameters = object_schema(self._arguments)
-        description = " ".join(parameters.pop("description").split())
-        return ToolSpec(name=self.name, description=description, parameters=parameters)
+        whole = object_schema(self._arguments)
+        description = " ".join(whole["description"].split())
+        return ToolSpec(name=self.name, description=description, parameters=brief(whole))
 
     @cached_property
     def _parse(self) -> Callable[[str], Arguments]:

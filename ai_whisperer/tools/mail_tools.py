@@ -15,7 +15,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class SendMail(Arguments, frozen=True, kw_only=True):
-    """Send mail to another agent, or to 'user' for the person. You do not wait; an answer comes as mail."""
+    """Mail an agent, or the person ('user'). Answers come as mail."""
 
     to_agent: str
     subject: str
@@ -28,10 +28,7 @@ class SendMail(Arguments, frozen=True, kw_only=True):
 
 
 class SendMailWithSwitch(SendMail, frozen=True, kw_only=True):
-    """Ask another agent and wait: it answers at once, and its reply is the result of this call.
-
-    For a short question whose answer you need to continue.
-    """
+    """Ask an agent a short question and wait for the answer."""
 
     timeout_seconds: Seconds | None = None
 
@@ -46,7 +43,7 @@ class SendMailWithSwitch(SendMail, frozen=True, kw_only=True):
 
 
 class ReplyMail(Arguments, frozen=True, kw_only=True):
-    """Answer a mail that you received."""
+    """Answer a mail you got."""
 
     mail_id: str
     body: str
@@ -61,7 +58,7 @@ class ReplyMail(Arguments, frozen=True, kw_only=True):
 
 
 class CheckMail(Arguments, frozen=True, kw_only=True):
-    """Read your unread mail, the most urgent first; with include_read also the latest that you have read before."""
+    """Read new mail (10), most urgent first, or also mail you have read."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     include_read: bool = False

@@ -76,6 +76,13 @@ class ToolRegistry:
         found = self._tools.get(name)
         return self.mcp.find(name) if found is None and self.mcp is not None else found
 
+    def told(self, name: str) -> ToolSpec | None:
+        """The tool of exactly that name as the model is told about it; None if it is not told of one."""
+        found = self._tools.get(name)
+        if found is not None:
+            return found.spec
+        return None if self.mcp is None else next((each for each in self.mcp.specs if each.name == name), None)
+
     def missing_from(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that no tool here has."""
         missing = (name for name in names if name not in self._tools)

@@ -22,7 +22,7 @@ _HELP_SUBJECT_CHARACTERS = 100
 
 
 class DelegateTask(Arguments, frozen=True, kw_only=True):
-    """Give a task to another agent. You get its id at once and continue; the result comes to you as mail."""
+    """Give an agent a task. The result comes as mail."""
 
     to_agent: str
     task: str
@@ -37,7 +37,7 @@ class DelegateTask(Arguments, frozen=True, kw_only=True):
 
 
 class RequestHelp(Arguments, frozen=True, kw_only=True):
-    """Ask for help with a problem: an agent by name, or whoever offers help, else the user. The answer is a mail."""
+    """Ask an agent, else whoever offers help or the user. The answer comes as mail."""
 
     problem: str
     to_agent: str | None = None
@@ -61,8 +61,7 @@ class RequestHelp(Arguments, frozen=True, kw_only=True):
 
 
 class Sleep(Arguments, frozen=True, kw_only=True):
-    """Sleep once your present work has ended: for duration_seconds, until a time (ISO 8601 with zone, for instance
-    2030-01-31T09:00:00+01:00), or until one of wake_events, whichever comes first."""
+    """Sleep after this task: for a duration, until a time (ISO 8601 with zone), or until an event."""
 
     duration_seconds: float | None = None
     until: str | None = None
@@ -80,7 +79,7 @@ class Sleep(Arguments, frozen=True, kw_only=True):
 
 
 class WakeAgent(Arguments, frozen=True, kw_only=True):
-    """Wake a sleeping agent and tell it why."""
+    """Wake an agent."""
 
     agent: str
     reason: Annotated[str, msgspec.Meta(max_length=1000)]
@@ -91,7 +90,7 @@ class WakeAgent(Arguments, frozen=True, kw_only=True):
 
 
 class BroadcastEvent(Arguments, frozen=True, kw_only=True):
-    """Broadcast a named event, with data if you like. It wakes agents that sleep until it and reaches subscribers."""
+    """Tell subscribers of an event, and wake who sleeps until it."""
 
     event: str
     data: Any = None
@@ -104,11 +103,7 @@ class BroadcastEvent(Arguments, frozen=True, kw_only=True):
 
 
 class AcquireLock(Arguments, frozen=True, kw_only=True):
-    """Take a lock on something that others use too, and wait for it if another has it.
-
-    It is yours for ttl_seconds at most; taking it again renews it. You are told a token: write_file and edit_file take
-    it together with the lock, and write only while the lock is yours.
-    """
+    """Take a lock, or wait for it; it is yours for ttl_seconds (60). Give its token to write_file and edit_file."""
 
     name: str
     ttl_seconds: Seconds = 60.0
@@ -120,7 +115,7 @@ class AcquireLock(Arguments, frozen=True, kw_only=True):
 
 
 class RenewLock(Arguments, frozen=True, kw_only=True):
-    """Keep a lock that you hold: it is yours for ttl_seconds from now on."""
+    """Keep your lock for ttl_seconds (60) more."""
 
     name: str
     ttl_seconds: Seconds = 60.0
@@ -133,7 +128,7 @@ class RenewLock(Arguments, frozen=True, kw_only=True):
 
 
 class ReleaseLock(Arguments, frozen=True, kw_only=True):
-    """Give a lock back that you hold. Do it after the writes that it guards have ended, in a later answer."""
+    """Give your lock back, in an answer after the writes it guards."""
 
     name: str
 
@@ -143,7 +138,7 @@ class ReleaseLock(Arguments, frozen=True, kw_only=True):
 
 
 class ListLocks(Arguments, frozen=True, kw_only=True):
-    """List the locks that are held, by whom, and who waits."""
+    """Who holds locks, and who waits."""
 
     def run(self, desk: Desk) -> ToolResult:
         return _json(
@@ -161,14 +156,14 @@ class ListLocks(Arguments, frozen=True, kw_only=True):
 
 
 class ListAgents(Arguments, frozen=True, kw_only=True):
-    """List the agents of this session and what they do."""
+    """Which agents there are, and what they do."""
 
     def run(self, desk: Desk) -> ToolResult:
         return _json(desk.agents())
 
 
 class AgentStatusOf(Arguments, frozen=True, kw_only=True):
-    """See the state, the work and the progress of one agent."""
+    """State, work and progress of an agent."""
 
     agent: str
 
@@ -196,7 +191,7 @@ class CreateAgent(Arguments, frozen=True, kw_only=True):
 
 
 class ReportProgress(Arguments, frozen=True, kw_only=True):
-    """Tell others how far your present task is."""
+    """Tell how far your task is."""
 
     percent: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     note: Annotated[str, msgspec.Meta(max_length=500)] = ""

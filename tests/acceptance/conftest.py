@@ -14,7 +14,18 @@ from tests.acceptance.command_stage import Whisperer, serving
 from tests.acceptance.provider_stage import CLIENTS, KEY, use_client
 
 _numbers = count(1)
-_PERSONAL = ("WHISPERER_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "OPENROUTER_", "OLLAMA_")
+_PERSONAL = (
+    "WHISPERER_",
+    "OPENAI_",
+    "ANTHROPIC_",
+    "GOOGLE_",
+    "GEMINI_",
+    "OPENROUTER_",
+    "OLLAMA_",
+    "LLAMACPP_",
+    "LMSTUDIO_",
+    "VLLM_",
+)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -24,7 +24,7 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(detection, "_found", {})
-    monkeypatch.setattr(detection, "detect_model", partial(detect_model, local_ollama=None))
+    monkeypatch.setattr(detection, "detect_model", partial(detect_model, usual_addresses={}))
 
 
 def test_a_manager_that_names_no_model_uses_the_server_that_the_environment_names_and_says_so_once(

@@ -43,7 +43,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment without keys, on a machine without an Ollama."""
     for name in (name for names in (*KEYS.values(), *SERVERS.values()) for name in names):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("ai_whisperer.cli.model_choice.detect_model", partial(detect_model, local_ollama=None))
+    monkeypatch.setattr("ai_whisperer.cli.model_choice.detect_model", partial(detect_model, usual_addresses={}))
 
 
 @pytest.fixture

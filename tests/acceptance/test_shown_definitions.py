@@ -18,6 +18,7 @@ SHOWN_ELSEWHERE = {"name", "description", "prompt"}
 STATED = {
     "model": "scripted",
     "settings": {"temperature": 0.25},
+    "cut_answers": "final",
     "tools": ["read_file", "check_mail"],
     "folders": {"shared": "read"},
     "network": ["example.org"],

@@ -151,7 +151,7 @@ def test_an_answer_that_asks_for_more_is_continued_in_the_same_thread() -> None:
         first = await manager.send_task("alice", "long")
         last = await manager.wait_task(first)
         assert last.result is not None
-        assert last.result.final == "the end"
+        assert last.result.final == "part 1\npart 2\nthe end"
         assert last.continuation == 2
         part = await manager.get_task(first.id)
         assert part.result is not None
@@ -169,7 +169,7 @@ def test_a_task_that_never_stops_asking_for_more_fails_at_the_limit() -> None:
         assert ended.error is not None
         assert ended.error.code == "continuation_limit"
 
-    play(scenario, lambda _: "more\n[CONTINUE]")
+    play(scenario, lambda request: f"more after {len(request.turns)}\n[CONTINUE]")
 
 
 def test_a_task_that_never_stops_calling_tools_fails_at_the_step_limit() -> None:

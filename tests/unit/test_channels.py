@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.channels import ChannelDelta, ChannelParser, ParsedAnswer, parse
+from ai_whisperer.core.reasoning_tags import unopened_reasoning
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.errors import StateError
 
@@ -108,6 +109,49 @@ def test_brackets_within_a_line_are_text(text: str) -> None:
 @pytest.mark.parametrize("text", ["[ANALYS", "[", "a\n[/FINAL", "[CONTINUE", "[FINALLY]"])
 def test_what_only_looks_like_the_start_of_a_marker_is_text(text: str) -> None:
     assert parse(text) == answer(final=text)
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking"])
+def test_reasoning_at_the_start_is_analysis(tag: str) -> None:
+    assert parse(f"\n<{tag}>\nHm.\n</{tag}>\n\nYes.") == answer(analysis="Hm.", final="Yes.")
+
+
+def test_reasoning_is_streamed_as_analysis_however_its_tags_are_split() -> None:
+    parser = ChannelParser()
+    assert parser.feed("<thi") == []
+    assert parser.feed("nk>Hm") == [ChannelDelta(Channel.ANALYSIS, "Hm")]
+    assert parser.feed(" a < b </th") == [ChannelDelta(Channel.ANALYSIS, " a < b ")]
+    assert parser.feed("ink>Yes") == as_final("Yes")
+    assert parser.finish() == []
+
+
+def test_reasoning_that_does_not_end_is_no_answer() -> None:
+    assert parse("<think>Hm, let me see") == answer(analysis="Hm, let me see")
+    assert stream(["<think>Hm", " </thi"])[0] == answer(analysis="Hm </thi")
+
+
+def test_reasoning_whose_opening_tag_is_missing_is_analysis() -> None:
+    assert parse("Hm.\n</think>\n\n[COMMENTARY]c[/COMMENTARY]Yes.") == answer(
+        analysis="Hm.", commentary="c", final="Yes."
+    )
+    assert stream(list("Hm.\n</think>\nYes."))[0] == answer(analysis="Hm.", final="Yes.")
+
+
+@pytest.mark.parametrize(
+    "text", ["Close it with </think> then.", "Write:\n```\n</think>\n```\nDone.", "See `<think>` there.", "<thinker>x"]
+)
+def test_what_only_speaks_of_reasoning_is_text(text: str) -> None:
+    assert parse(text) == stream(list(text))[0] == answer(final=text)
+
+
+@pytest.mark.parametrize("unit", ["</think>\n", "<think>\n", " ", "<think></think>\n"])
+def test_a_flood_of_tags_or_blanks_is_read_in_time(unit: str) -> None:
+    text = unit * 100_000
+    assert stream([text[at : at + 5] for at in range(0, len(text), 5)])[0] == parse(text)
+
+
+def test_markers_in_reasoning_do_not_count() -> None:
+    assert parse("<think>\n[FINAL]no\n</think>yes") == answer(analysis="[FINAL]no", final="yes")
 
 
 def test_continue_alone_on_a_line_asks_for_a_continuation_and_goes() -> None:
@@ -267,6 +311,7 @@ def test_the_parsed_answer_cannot_be_read_before_the_end() -> None:
 BUILDING_BLOCKS = (
     *("[ANALYSIS]", "[/ANALYSIS]", "[commentary]", "[/Commentary]", "[FINAL]", "[/final]", "[CONTINUE]", "[FIN"),
     *("```", "````", "```json", "`", "\n", "\r\n", " ", "\t", "a", "b c", "[", "]", "/", "{", "}", '"', "\\", ":", ","),
+    *("<think>", "</think>", "<thinking>", "</thinking>", "<", "</th", "ink>"),
     *('{"final":', '"analysis"', '"f"', '{"continue": true, "final": "f"}', "İ", "\u017f", "\ud800"),
 )
 texts = st.one_of(
@@ -286,7 +331,7 @@ def chunkings(draw: st.DrawFn) -> list[str]:
 def test_any_chunking_of_any_text_equals_the_whole(chunks: list[str]) -> None:
     parsed, deltas = stream(chunks)
     assert parsed == parse("".join(chunks))
-    for channel in Channel:
+    for channel in Channel if unopened_reasoning("".join(chunks))[1] == "".join(chunks) else ():
         assert joined(deltas, channel).strip() == getattr(parsed.response, channel)
 
 
@@ -295,6 +340,8 @@ def test_any_chunking_of_any_text_equals_the_whole(chunks: list[str]) -> None:
     [
         "Hi\n [ANALYSIS] a\n[CONTINUE]\n[/ANALYSIS]\n```\n[FINAL]\n```\n[COMMENTARY]c[/COMMENTARY]f\n[CONTINUE]",
         '```json\n{"analysis": "a", "final": "f", "continuation": {"status": "CONTINUE"}}\n```\n',
+        " <think>a < b </thi </think>[FINAL]f",
+        "a\n</think>\n\nf </think>",
     ],
 )
 def test_a_text_split_at_every_two_places_equals_the_whole(text: str) -> None:

@@ -96,10 +96,22 @@ def test_an_answer_is_shown_while_it_is_written(capsys: pytest.CaptureFixture[st
         notes.delta("Good ")
         notes.delta("morning", task="t1~1")
         notes.delta("not for this room", task="t9")
-        room.say("ann", "morning", task_id="t1")
+        room.say("ann", "Good\nmorning", task_id="t1")
 
     talk(play)
-    assert capsys.readouterr().out == "ann: Good \nann: morning\n"
+    assert capsys.readouterr().out == "ann: Good \nmorning\n"
+
+
+def test_a_part_of_an_answer_that_was_asked_for_again_is_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def play(notes: Notes, room: Room) -> None:
+        notes.delta("One")
+        notes.delta("Tw", task="t1~1")
+        notes.delta("Two", task="t1~1", attempt=2)
+        notes.delta("Three", task="t1~2")
+        room.say("ann", "One\nTwo\nThree", task_id="t1")
+
+    talk(play)
+    assert capsys.readouterr().out == "ann: One\nTw\nann: Two\nThree\n"
 
 
 def test_an_answer_that_was_shown_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,3 +108,23 @@ def test_the_work_of_sessions_is_counted_by_what_becomes_of_it() -> None:
         assert values["whisperer_agents_waiting_for_provider[]"] == 0
 
     play(scenario, say, tools=[pay])
+
+
+def test_calls_that_had_to_be_repaired_are_counted() -> None:
+    @tool
+    async def wait(seconds: int) -> str:
+        """Wait."""
+        return f"{seconds}"
+
+    def say(request: ModelRequest) -> Answer | str:
+        return '{"name": "wait", "arguments": {"seconds": "1"}}' if not round_of(request) else "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        metrics = Metrics(lambda: [manager])
+        await manager.create_agent("a")
+        for _ in range(2):
+            await manager.run_task("a", "go")
+        counts = {kind: values_of(metrics)[f"whisperer_repaired_calls_total['{kind}']"] for kind in ("text", "name")}
+        assert counts == {"text": 2, "name": 0}
+
+    play(scenario, say, tools=[wait])

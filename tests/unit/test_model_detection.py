@@ -7,7 +7,7 @@ import re
 import socket
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -16,16 +16,23 @@ from genai_prices.data import providers
 from pydantic_ai.models import KnownModelName
 
 from ai_whisperer.errors import ModelNameError, ModelServerError
+from ai_whisperer.models import local_servers
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.detection import (
     ANTHROPIC,
     DEFAULT_MODELS,
     GOOGLE,
+    LLAMACPP,
+    LMSTUDIO,
     OLLAMA,
     OPENAI,
     OPENROUTER,
     PROVIDERS,
+    SERVERS,
+    USUAL_ADDRESSES,
+    VLLM,
     Detection,
+    Provider,
     detect_model,
     list_models,
     ollama_url,
@@ -39,7 +46,7 @@ KEY = "sk-canary-0123456789abcdef"
 
 
 def detected(environment: Mapping[str, str]) -> Detection:
-    return detect_model(environment, local_ollama=None)
+    return detect_model(environment, usual_addresses={})
 
 
 def with_server(models: Sequence[str], environment: Mapping[str, str]) -> tuple[Detection, dict[str, str]]:
@@ -48,8 +55,8 @@ def with_server(models: Sequence[str], environment: Mapping[str, str]) -> tuple[
     async def run() -> tuple[Detection, dict[str, str]]:
         async with ModelServer(models=models) as server:
             filled = {name: value.format(url=server.base_url) for name, value in environment.items()}
-            local = filled.pop("local", None)
-            found = await asyncio.to_thread(detect_model, filled, local_ollama=local)
+            local = {each: filled.pop(each.prefix) for each in USUAL_ADDRESSES if each.prefix in filled}
+            found = await asyncio.to_thread(detect_model, filled, usual_addresses=local)
             return found, server.received[-1].headers if server.received else {}
 
     return asyncio.run(run())
@@ -195,17 +202,17 @@ def test_an_ollama_that_the_environment_names_is_asked_for_its_models(variable: 
 
 
 def test_an_ollama_on_this_machine_is_found_and_comes_last() -> None:
-    found, _ = with_server(["llama3.2:3b"], {"local": "{url}"})
+    found, _ = with_server(["llama3.2:3b"], {"ollama": "{url}"})
     assert found.model == "ollama:llama3.2:3b"
     assert found.why.startswith("an Ollama answers at http://127.0.0.1:")
-    other, _ = with_server(["llama3.2:3b"], {"local": "{url}", "OPENAI_API_KEY": KEY})
+    other, _ = with_server(["llama3.2:3b"], {"ollama": "{url}", "OPENAI_API_KEY": KEY})
     assert other.why == "OPENAI_API_KEY is set"
-    empty, _ = with_server([], {"local": "{url}"})
+    empty, _ = with_server([], {"ollama": "{url}"})
     assert "ollama pull" in empty.problems[0]
 
 
 def test_no_ollama_on_this_machine_is_no_problem() -> None:
-    found = detect_model({}, local_ollama=unused_url())
+    found = detect_model({}, usual_addresses={OLLAMA: unused_url()})
     assert (found.model, found.candidates) == (SCRIPTED_DEMO, ())
 
 
@@ -307,3 +314,97 @@ def test_the_prefixes_are_those_of_the_catalog() -> None:
     for provider in PROVIDERS:
         assert resolve(f"{provider.prefix}:x") is not None
     assert PydanticAIModel("openrouter:x").prefix == "openrouter"
+
+
+@pytest.mark.parametrize(
+    ("provider", "words"), [(LLAMACPP, "a llama.cpp server"), (LMSTUDIO, "LM Studio"), (VLLM, "a vLLM server")]
+)
+def test_a_server_at_its_usual_port_is_found_and_its_model_can_be_used(
+    provider: Provider, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = with_server(["text-embed-1", "qwen3-4b"], {provider.prefix: "{url}"})
+    assert found.model == f"{provider.prefix}:qwen3-4b"
+    assert found.why.startswith(f"{words} answers at http://127.0.0.1:")
+    monkeypatch.setenv(SERVERS[provider][0], "http://127.0.0.1:9/")
+    assert _provider(provider.prefix).base_url == "http://127.0.0.1:9/v1/"
+    monkeypatch.delenv(SERVERS[provider][0])
+    assert _provider(provider.prefix).base_url == f"{USUAL_ADDRESSES[provider]}/"
+
+
+@pytest.mark.parametrize("provider", [LLAMACPP, LMSTUDIO, VLLM])
+def test_a_server_that_the_environment_names_is_asked_with_its_key(provider: Provider) -> None:
+    variable = SERVERS[provider][0]
+    found, headers = with_server(
+        ["qwen3-4b"], {variable: "{url}", variable.replace("BASE_URL", "API_KEY"): KEY, "ollama": "{url}"}
+    )
+    assert found.model == f"{provider.prefix}:qwen3-4b"
+    assert found.why.startswith(f"{variable} is http://127.0.0.1:")
+    assert headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_of_several_servers_on_this_machine_the_first_counts_and_all_are_known() -> None:
+    found, _ = with_server(["qwen3-4b"], {"vllm": "{url}", "llamacpp": "{url}", "ollama": "{url}"})
+    assert [each.model for each in found.candidates] == ["ollama:qwen3-4b", "llamacpp:qwen3-4b", "vllm:qwen3-4b"]
+    assert found.model == "ollama:qwen3-4b"
+
+
+@pytest.mark.parametrize(
+    "environment", [{"OPENAI_API_KEY": KEY}, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, {"VLLM_BASE_URL": "x"}]
+)
+def test_nobody_is_asked_at_usual_ports_where_something_is_named(environment: dict[str, str]) -> None:
+    found, headers = with_server(["qwen3-4b"], {**environment, "ollama": "{url}", "lmstudio": "{url}"})
+    assert headers == {}
+    assert not found.model.startswith(("ollama:", "lmstudio:"))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n<html>",
+        b'HTTP/1.1 200 OK\r\n\r\n{"data": [{"id": "order-1"}]}',
+        b'HTTP/1.1 200 OK\r\n\r\n{"object": "list", "data": [{"id": "order-1", "object": "order"}]}',
+        b'HTTP/1.1 200 OK\r\n\r\n{"object": "page", "data": [{"id": "a", "object": "model"}]}',
+        b"SSH-2.0-OpenSSH\r\n",
+    ],
+)
+def test_what_answers_at_a_usual_port_and_is_no_model_server_is_not_taken(raw: bytes) -> None:
+    assert detected_beside([raw]).candidates == ()
+
+
+def test_one_that_says_nothing_costs_the_others_no_time_and_the_person_not_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_servers, "SECONDS_FOR_ALL", 0.3)
+    listed = b'HTTP/1.1 200 OK\r\n\r\n{"object": "list", "data": [{"id": "mine", "object": "model"}]}'
+    found = detected_beside([b"", b"", listed])
+    assert found.model == "lmstudio:mine"
+
+
+def detected_beside(answers: Sequence[bytes]) -> Detection:
+    """What is detected beside servers at the usual places that answer so; with nothing, one answers never."""
+
+    async def run() -> Detection:
+        over = asyncio.Event()
+
+        def serving(raw: bytes) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await reader.readuntil(b"\r\n\r\n")
+                if not raw:
+                    await over.wait()
+                writer.write(raw)
+                writer.close()
+
+            return serve
+
+        listeners = [await asyncio.start_server(serving(raw), "127.0.0.1", 0) for raw in answers]
+        ports = [each.sockets[0].getsockname()[1] for each in listeners]
+        places = {each: f"http://127.0.0.1:{port}/v1" for each, port in zip(USUAL_ADDRESSES, ports, strict=False)}
+        try:
+            return await asyncio.to_thread(detect_model, {}, usual_addresses=places)
+        finally:
+            over.set()
+            for listener in listeners:
+                listener.close()
+
+    return asyncio.run(run())

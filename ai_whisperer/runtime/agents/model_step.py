@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ai_whisperer.core.call_reading import read_calls, repairs_of
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
@@ -65,7 +66,16 @@ class ModelStep:
             self._journal_cut_off()
             raise
         now = self._now()
+        answer = self._read(answer, turns)
         return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)
+
+    def _read(self, answer: Answer, turns: tuple[Turn, ...]) -> Answer:
+        """The answer with the calls that are in it, also where they are not written as they should."""
+        read = read_calls(answer, self._agent.registry.told, step_id=self._step.id, turns=turns)
+        if read is not answer:
+            for kind in repairs_of(read):
+                self._agent.parts.counters.repaired[kind] += 1
+        return read
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         agent, registry = self._agent, self._agent.registry

@@ -19,10 +19,12 @@ from ai_whisperer.core.next_step import (
     PendingCall,
     RequestModel,
 )
+from ai_whisperer.core.rambling import says_nothing_new, without_repetition
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
+from ai_whisperer.domain.definition import CutAnswers
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import (
     TaskRestarting,
@@ -146,6 +148,8 @@ class RunningTask:
 
     def _on_its_terms(self, action: Next, *, now: float) -> Next:
         """The action if the task has time and budget for it, else that it fails."""
+        if isinstance(action, Continue):
+            return self._worth_continuing(action)
         asks = isinstance(action, RequestModel)
         if not (asks or isinstance(action, CallTools)):
             return action
@@ -168,6 +172,18 @@ class RunningTask:
                     f"The budget of the task and of all it caused is spent ({spent}). Give a larger one to a new task."
                 )
                 return Fail(failure=failure_from(error))
+        return action
+
+    def _worth_continuing(self, action: Continue) -> Continue | Complete:
+        """The continuation, unless a cut answer is final for the agent, or the model only says the same again."""
+        if action.cut and self._agent.record.definition.cut_answers is CutAnswers.FINAL:
+            return Complete(response=action.response)
+        *before, _ = self._agent.parts.continuations.parts_of(self.journal.task)
+        earlier = [part.result for part in before if part.result is not None]
+        if not earlier or any(step.kind is StepKind.TOOL for step in self.journal.steps):
+            return action  # one that has done something may say little about it
+        if says_nothing_new(action.response, earlier):
+            return Complete(response=without_repetition(action.response))
         return action
 
     def only_waits(self) -> bool:

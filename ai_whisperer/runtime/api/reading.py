@@ -95,6 +95,7 @@ class SessionReader(SessionBase):
         return WorkCounts(
             ended=dict(tallies.ended),
             retried=dict(tallies.retried),
+            repaired=dict(tallies.repaired),
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._session.approvals.pending()),

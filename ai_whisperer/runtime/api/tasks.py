@@ -10,7 +10,7 @@ from typing import Any
 
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.mailbox import mark_of, priority_of
-from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, parent_of
+from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
@@ -24,7 +24,7 @@ from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.reading import SessionReader
 from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up_ended, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
-from ai_whisperer.runtime.messaging.continuations import answer_of
+from ai_whisperer.runtime.messaging.continuations import parts_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.reads import Overlay
@@ -96,7 +96,7 @@ class SessionWork(SessionReader):
             if not known.state.ended:
                 known = await self._session.cycles.end_of(known)
             if known.state is not TaskState.CONTINUED:
-                return known
+                return joined(await parts_of(self._session.kernel.reads, known)) if known.continuation else known
             known = await self.get_task(continuation_id(known))
 
     async def run_task(
@@ -120,8 +120,7 @@ class SessionWork(SessionReader):
             budget=budget,
         )
         ended = await self.wait_task(task)
-        check_answered(ended)
-        return await answer_of(self._session.kernel.reads, ended)
+        return check_answered(ended).final
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         known = await self._last_part(task)

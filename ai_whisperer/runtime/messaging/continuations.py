@@ -55,18 +55,21 @@ async def earlier_of(reads: Reads, task: TaskRecord) -> Earlier:
         return Earlier()
     question = None if task.origin is None else task.origin.answers
     return Earlier(
-        parts=tuple(await _parts_of(reads, task))[:-1],
+        parts=tuple(await parts_of(reads, task))[:-1],
         question=None if question is None else await reads.mail(question),
     )
 
 
 async def answer_of(reads: Reads, task: TaskRecord) -> str:
     """The whole final answer, in all its parts, as the store has them."""
-    return whole_answer(await _parts_of(reads, task))
+    return whole_answer(await parts_of(reads, task))
 
 
-async def _parts_of(reads: Reads, task: TaskRecord) -> list[TaskRecord]:
-    """The earlier parts are durable: the later had to wait for that before it asked its model."""
+async def parts_of(reads: Reads, task: TaskRecord) -> list[TaskRecord]:
+    """The task with those that it goes on with before it, as the store has them.
+
+    They are durable: the later had to wait for that before it asked its model.
+    """
     parts = [task]
     while parts[0].continuation and parts[0].parent_id is not None:
         earlier = await reads.task(parts[0].parent_id)

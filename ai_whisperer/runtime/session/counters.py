@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ai_whisperer.domain.snapshot import Link, LinkKind
-from ai_whisperer.domain.tasks import Retried, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Repaired, Retried, TaskRecord, TaskState
 from ai_whisperer.runtime.session.decision import Decision
 
 
 class Counters:
     """Who had to do with whom in a session, and how many tasks, by agent, and mails wait in it for a person.
 
-    `ended` counts the tasks by the state that they ended in, `retried` what was begun again; both since the session was
-    opened.
+    `ended` counts the tasks by the state that they ended in, `retried` what was begun again, `repaired` the tool calls
+    that were not written as they should; all since the session was opened.
     """
 
     def __init__(
@@ -25,6 +25,7 @@ class Counters:
         self.dead_tasks = Counter(dead_tasks)
         self.ended = dict.fromkeys((state for state in TaskState if state.ended), 0)
         self.retried = dict.fromkeys(Retried, 0)
+        self.repaired = dict.fromkeys(Repaired, 0)
         self.dead_mails = dead_mails
 
     def task_ended(self, task: TaskRecord) -> None:

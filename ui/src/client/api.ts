@@ -4,13 +4,13 @@
 export type Access = "read" | "write";
 
 /**
- * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were provided;
- * tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
- * folders that it may use beside its own, by the names that the session has for them; `network` the hosts that its
- * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
- * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
- * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
- * all.
+ * What an agent is, apart from what it is doing. `cut_answers` says what becomes of an answer that reached the length
+ * which the model or `max_tokens` allows. `tools=None` grants the coordination tools and all that were provided; tools
+ * that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the folders
+ * that it may use beside its own, by the names that the session has for them; `network` the hosts that its tools may
+ * talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call, whatever the
+ * tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but those that touch
+ * only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for all.
  */
 export interface AgentDefinition {
   name?: string;
@@ -18,6 +18,7 @@ export interface AgentDefinition {
   prompt?: string;
   model?: string;
   settings?: Record<string, unknown>;
+  cut_answers?: CutAnswers;
   tools?: string[] | null;
   folders?: Record<string, Access>;
   network?: string[];
@@ -84,7 +85,11 @@ export interface AgentStatus {
   retryReason: string;
 }
 
-/** What a finished model request brought. `provider` keeps what the provider wants to see again. */
+/**
+ * What a finished model request brought. `provider` keeps what the provider wants to see again. `toolCalls` are those
+ * that the model wrote as such. `readAs` are the calls that were read of the answer, where that is something else: they
+ * were written as text, with another name, or with arguments that had to be repaired.
+ */
 export interface Answer {
   text: string;
   reasoning: string;
@@ -93,6 +98,7 @@ export interface Answer {
   finish: string;
   model: string;
   provider: string | null;
+  readAs: ToolCall[];
 }
 
 /** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
@@ -101,8 +107,8 @@ export interface ApprovalList {
 }
 
 /**
- * A tool call that a person is asked about. Its id is that of the step. `arguments` are exactly those that the model
- * wrote and that the call runs with; `digest` names the tool with them.
+ * A tool call that a person is asked about. Its id is that of the step. `arguments` are exactly those that the call
+ * runs with; `digest` names the tool with them.
  */
 export interface ApprovalRecord {
   sessionId: string;
@@ -134,6 +140,9 @@ export interface ChannelResponse {
   commentary: string;
   final: string;
 }
+
+/** What becomes of an answer that its length has cut: another task continues it, or it is the answer as it is. */
+export type CutAnswers = "continue" | "final";
 
 /** What could not be done and waits for a person: `retry_task` takes it up again, `dismiss_task` off the list. */
 export interface DeadLetters {
@@ -1295,7 +1304,7 @@ export interface Methods {
   };
   /**
    * Wait until the task has ended. If it has not after `timeoutSeconds`, it is answered as it is then. A task that was
-   * continued has ended when its last continuation has.
+   * continued has ended when its last continuation has; that one is the result then, with the answer of all of them.
    */
   "task.wait": {
     params: {

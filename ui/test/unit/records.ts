@@ -63,6 +63,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
       text: "",
       reasoning: "",
       toolCalls: [],
+      readAs: [],
       usage: NOTHING_USED,
       finish: "stop",
       model: "scripted",

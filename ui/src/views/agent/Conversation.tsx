@@ -109,7 +109,7 @@ function Turn({ step }: { step: StepRecord }) {
     <div className="agent-turn" data-by="model">
       <Folded title="Reasoning" text={answer.reasoning} />
       {answer.text !== "" && <LongText text={answer.text} />}
-      {answer.toolCalls.map((asked) => (
+      {(answer.readAs.length > 0 ? answer.readAs : answer.toolCalls).map((asked) => (
         <div key={asked.callId}>
           <code className="tag">{asked.name}</code>
           <LongText text={prettyJson(asked.arguments)} mono />

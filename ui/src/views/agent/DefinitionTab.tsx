@@ -65,6 +65,7 @@ function Definition({ details }: { details: AgentDetails }) {
         </Fact>
         <Fact name="Network">{tags(definition.network, "none")}</Fact>
         <Fact name="Asks a person before">{tags(definition.approve, "what the tools say themselves")}</Fact>
+        <Fact name="Cut answers">{definition.cut_answers === "final" ? "are final" : "are continued"}</Fact>
         <Fact name="Subscribes to">{tags(definition.subscribes, "no events")}</Fact>
         <Values name="Settings" values={definition.settings} />
         <Values name="Limits" values={definition.limits} />

@@ -49,6 +49,7 @@ export function Steps({ taskId, isRunning }: { taskId: string; isRunning: boolea
 
 function ModelStep({ step }: { step: StepRecord }) {
   const { answer } = step;
+  const asked = answer === null ? [] : answer.readAs.length > 0 ? answer.readAs : answer.toolCalls;
   return (
     <>
       <StepHead step={step} title={answer?.model ? `Model request · ${answer.model}` : "Model request"}>
@@ -68,10 +69,10 @@ function ModelStep({ step }: { step: StepRecord }) {
         <>
           <Folded title="Reasoning" text={answer.reasoning} />
           {answer.text !== "" && <LongText text={answer.text} />}
-          {answer.toolCalls.length > 0 && (
+          {asked.length > 0 && (
             <p className="agent-calls">
-              <span className="quiet">asks for </span>
-              {answer.toolCalls.map((call) => (
+              <span className="quiet">{answer.readAs.length > 0 ? "was read as " : "asks for "}</span>
+              {asked.map((call) => (
                 <code key={call.callId} className="tag">
                   {call.name}
                 </code>

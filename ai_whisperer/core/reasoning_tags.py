@@ -1,0 +1,96 @@
+"""Reasoning that a model writes into its text: `<think>…</think>`, as local models do whose server leaves it there.
+
+It counts at the start of a text only. Where the chat template has written the opening tag, the text begins within the
+reasoning, and only the closing tag tells: it counts alone on its line, outside of code.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPENERS = ("<think>", "<thinking>")
+_CLOSERS = ("</think>", "</thinking>")
+_LONGEST = max(map(len, _CLOSERS))
+_OPENER = re.compile(r"\s*<think(?:ing)?>")
+_CLOSER = re.compile(r"</think(?:ing)?>")
+_LONE_CLOSER = re.compile(r"^[ \t]*</think(?:ing)?>[ \t\r]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
+
+
+def begins_with_reasoning(text: str) -> bool:
+    """Whether the opening tag stands at the start."""
+    return _OPENER.match(text) is not None
+
+
+def unopened_reasoning(text: str) -> tuple[str, str]:
+    """The reasoning before a closing tag that was never opened, and what comes after it; ("", text) without one."""
+    found = _LONE_CLOSER.search(text) if "</think" in text and not begins_with_reasoning(text) else None
+    if found is None or len(_FENCE.findall(text, 0, found.start())) % 2:
+        return "", text
+    return text[: found.start()], text[found.end() :]
+
+
+def after_reasoning(text: str) -> str:
+    """The text without the reasoning that it begins with, if any; nothing if that does not end."""
+    opened = _OPENER.match(text)
+    if opened is None:
+        return unopened_reasoning(text)[1]
+    closed = _CLOSER.search(text, opened.end())
+    return "" if closed is None else text[closed.end() :]
+
+
+class ReasoningScanner:
+    """Takes the reasoning off the start of a text while it arrives, in chunks split anywhere.
+
+    When it `is_over`, all that follows is text.
+    """
+
+    def __init__(self) -> None:
+        self.opened = False
+        self.is_over = False
+        self._blanks: list[str] = []
+        self._held = ""
+
+    def feed(self, chunk: str) -> tuple[str, str]:
+        """What the chunk settles of the reasoning, and of the text after it."""
+        if self.is_over:
+            return "", chunk
+        if not self.opened and not self._held:
+            text = chunk.lstrip()
+            self._blanks.append(chunk[: len(chunk) - len(text)])
+        else:
+            text = self._held + chunk
+        self._held = ""
+        return self._within(text) if self.opened else self._at_start(text)
+
+    def finish(self) -> tuple[str, str]:
+        """What was still held back, likewise."""
+        held, self._held = self._held, ""
+        return (held, "") if self.opened else ("", self._with_blanks(held))
+
+    def _at_start(self, text: str) -> tuple[str, str]:
+        if any(opener.startswith(text) and opener != text for opener in _OPENERS):
+            self._held = text
+            return "", ""
+        opener = _OPENER.match(text)
+        if opener is None:
+            self.is_over = True
+            return "", self._with_blanks(text)
+        self.opened = True
+        return self._within(text[opener.end() :])
+
+    def _with_blanks(self, text: str) -> str:
+        self._blanks.append(text)
+        whole = "".join(self._blanks)
+        self._blanks.clear()
+        return whole
+
+    def _within(self, text: str) -> tuple[str, str]:
+        closer = _CLOSER.search(text)
+        if closer is not None:
+            self.is_over = True
+            return text[: closer.start()], text[closer.end() :]
+        last = text.rfind("<", max(len(text) - _LONGEST, 0))
+        end = last if last >= 0 and any(each.startswith(text[last:]) for each in _CLOSERS) else len(text)
+        self._held = text[end:]
+        return text[:end], ""
