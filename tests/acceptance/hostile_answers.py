@@ -75,6 +75,26 @@ _TOKEN = {"token": "a", "logprob": -1, "bytes": [1, 2], "top_logprobs": []}
 _NAMES = ",".join(f'"k{number}":{number}' for number in range(_VALUES))
 _NUMBERS = ",".join(["0"] * _VALUES)
 
+TEXTS: dict[str, bytes] = {
+    "markers": _text(_filled("[FINAL]\n")),
+    "markers that close": _text(_filled("[analysis]x[/analysis]")),
+    "markers to go on": _text(_filled("[CONTINUE]\n")),
+    "brackets": _text(_filled("[")),
+    "brackets in a channel": _text(_filled("[/fina", "[FINAL]")),
+    "brackets on lines": _text(_filled("\n[")),
+    "lines": _text(_filled("\n", "x")),
+    "lines of blanks": _text(_filled("\n    x")),
+    "lines in a fence": _text(_filled("\n``", "[FINAL]\n```\n")),
+    "fences": _text(_filled("```\n")),
+    "channels as JSON": _text(_filled("x", '{"final": "', '"}')),
+    "channels as JSON with numbers": _text(_filled("0,", '{"final": [', "0]}")),
+    "channels as JSON with objects": _text(_filled('{"a":1},', '{"final": [', "0]}")),
+    "channels as JSON with names": _text('{"final":1,' + ",".join(f'"{number}":0' for number in range(90_000)) + "}"),
+    "channels as deep JSON": _text(_filled("[", '{"final": ')),
+    "channels as JSON that does not end": _text(_filled("\n[", '{"final": "')),
+}
+"""Texts that take long to read for us: it makes no difference which client brings them."""
+
 ANSWERS: dict[str, bytes] = {
     "one event of text": ANSWER + HELLO + event({"content": "x" * _ROOM}) + END,
     "one event of reasoning": ANSWER + HELLO + event({"reasoning_content": "x" * _ROOM}) + END,
@@ -100,22 +120,6 @@ ANSWERS: dict[str, bytes] = {
     "an event of too many lines": ANSWER + HELLO + b"x\n" * 400_000 + b"\n" + END,
     "many events": ANSWER + HELLO * 3_000 + END,
     "many events of nothing": ANSWER + HELLO + b":\n\n" * 300_000 + END,
-    "markers": _text(_filled("[FINAL]\n")),
-    "markers that close": _text(_filled("[analysis]x[/analysis]")),
-    "markers to go on": _text(_filled("[CONTINUE]\n")),
-    "brackets": _text(_filled("[")),
-    "brackets in a channel": _text(_filled("[/fina", "[FINAL]")),
-    "brackets on lines": _text(_filled("\n[")),
-    "lines": _text(_filled("\n", "x")),
-    "lines of blanks": _text(_filled("\n    x")),
-    "lines in a fence": _text(_filled("\n``", "[FINAL]\n```\n")),
-    "fences": _text(_filled("```\n")),
-    "channels as JSON": _text(_filled("x", '{"final": "', '"}')),
-    "channels as JSON with numbers": _text(_filled("0,", '{"final": [', "0]}")),
-    "channels as JSON with objects": _text(_filled('{"a":1},', '{"final": [', "0]}")),
-    "channels as JSON with names": _text('{"final":1,' + ",".join(f'"{number}":0' for number in range(90_000)) + "}"),
-    "channels as deep JSON": _text(_filled("[", '{"final": ')),
-    "channels as JSON that does not end": _text(_filled("\n[", '{"final": "')),
     "arguments of text": _arguments(_filled("x", '{"text": "', '"}')),
     "arguments of escapes": _arguments(_filled("\\u00e4", '{"text": "', '"}', size=_MUCH - 50_000)),
     "arguments with many numbers": _arguments('{"items": [' + _NUMBERS + "]}"),
@@ -147,6 +151,7 @@ ANSWERS: dict[str, bytes] = {
     "one compressed event": GZIP + gzip.compress(event({"content": "x" * _ROOM}) + END),
     "much that is compressed": GZIP + gzip.compress(b":\n\n" * (10 << 20)),
 }
+"""Answers that take long to take apart, for the client and for us."""
 
 
 def sent(answer: bytes) -> list[bytes]:

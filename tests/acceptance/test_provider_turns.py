@@ -9,7 +9,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.testing.model_server import ModelServer, Reply
 from tests.acceptance.held_up import LONGEST, longest_callback
-from tests.acceptance.hostile_answers import ANSWERS, sent
+from tests.acceptance.hostile_answers import ANSWERS, TEXTS, sent
 
 pytestmark = pytest.mark.usefixtures("provider_environment")
 
@@ -60,3 +60,8 @@ def longest_for(answer: bytes, folder: Path, client: str) -> float:
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_no_answer_holds_the_event_loop_up(kind: str, provider_client: str, tmp_path: Path) -> None:
     assert longest_for(ANSWERS[kind], tmp_path, provider_client) <= LONGEST
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_no_text_holds_the_event_loop_up(kind: str, tmp_path: Path) -> None:
+    assert longest_for(TEXTS[kind], tmp_path, "own") <= LONGEST
