@@ -19,6 +19,9 @@ from ai_whisperer.models.http.address import Endpoint, endpoint_of
 from ai_whisperer.models.own_client import OwnClientModel, limited
 
 _ENCODER = msgspec.json.Encoder()
+_MOST_TOOLKITS = 64
+_toolkits: dict[int, tuple[tuple[ToolSpec, ...], msgspec.Raw]] = {}
+"""The tools of the latest requests as JSON. Many agents have the same ones, and each asks with them again and again."""
 
 
 class OpenAIChatModel(OwnClientModel):
@@ -28,7 +31,6 @@ class OpenAIChatModel(OwnClientModel):
         super().__init__(name)
         self._provider = COMPATIBLE[self.prefix]
         self._priced_as = self._provider.priced_as or self.prefix
-        self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] | None = None
 
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         return self._cost("", input_tokens, output_tokens, 0)
@@ -56,7 +58,7 @@ class OpenAIChatModel(OwnClientModel):
             "stream_options": {"include_usage": True},
         }
         if request.tools:
-            body |= {"tools": self._described(request.tools), **choice_of(request.settings)}
+            body |= {"tools": _described(request.tools), **choice_of(request.settings)}
         body |= fields_of(request.settings, max_tokens_field=self._provider.max_tokens, max_tokens=limited(request))
         try:
             return _ENCODER.encode(body)
@@ -66,12 +68,6 @@ class OpenAIChatModel(OwnClientModel):
     def _reader(self, request: ModelRequest, meter: Meter) -> ChatReader:
         return ChatReader(name=self.name, prefix=self.prefix, step_id=request.step_id, meter=meter, cost=self._cost)
 
-    def _described(self, tools: tuple[ToolSpec, ...]) -> msgspec.Raw:
-        """The tools as JSON, which is made once for all requests with the same ones."""
-        if self._tools is None or self._tools[0] is not tools:
-            self._tools = (tools, msgspec.Raw(_ENCODER.encode(tool_fields_of(tools))))
-        return self._tools[1]
-
     def _cost(self, model: str, given: int, made: int, cached: int) -> float | None:
         """What that costs, by the name with which the model answered, or else by its own."""
         for name in (model, self.model) if model and model != self.model else (self.model,):
@@ -79,3 +75,13 @@ class OpenAIChatModel(OwnClientModel):
             if cost is not None:
                 return cost
         return None
+
+
+def _described(tools: tuple[ToolSpec, ...]) -> msgspec.Raw:
+    """The tools as JSON."""
+    found = _toolkits.get(id(tools))
+    if found is None or found[0] is not tools:
+        if len(_toolkits) >= _MOST_TOOLKITS:
+            _toolkits.clear()
+        found = _toolkits[id(tools)] = (tools, msgspec.Raw(_ENCODER.encode(tool_fields_of(tools))))
+    return found[1]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -13,6 +15,11 @@ from ai_whisperer.models.failures import told, wrong_address
 from ai_whisperer.version import __version__
 
 _PORTS = {"http": 80, "https": 443}
+_PROXY_VARIABLES = tuple(
+    name
+    for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
+    for name in (variable, variable.lower())
+)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -46,15 +53,22 @@ def endpoint_of(base_url: str, path: str, headers: Mapping[str, str]) -> Endpoin
     """The endpoint at that path under the address; raises `ModelRefusedError`.
 
     A name and a password in the address take the place of the authorization. The proxy is that of the environment,
-    unless the provider is on this machine.
+    unless the provider is on this machine. Agents by the thousand share the endpoints.
     """
+    proxies = tuple(os.environ.get(name, "") for name in _PROXY_VARIABLES)
+    return _made(base_url, path, tuple(headers.items()), proxies)
+
+
+@lru_cache(maxsize=256)
+def _made(base_url: str, path: str, headers: tuple[tuple[str, str], ...], proxies: tuple[str, ...]) -> Endpoint:
+    del proxies  # they are looked up by those who know how
     parts = _parts(base_url)
     host, is_secure = parts.hostname or "", parts.scheme == "https"
     proxy, proxy_authorization = _proxy_of(parts)
     origin = Origin(host, parts.port or _PORTS[parts.scheme], is_secure, proxy, proxy_authorization)
     netloc = parts.netloc.rpartition("@")[2]
     target = f"{parts.path.rstrip('/')}{path}" + (f"?{parts.query}" if parts.query else "")
-    every = {"Host": netloc, "User-Agent": f"ai-whisperer/{__version__}", **headers}
+    every = {"Host": netloc, "User-Agent": f"ai-whisperer/{__version__}", **dict(headers)}
     if parts.username is not None:
         every["Authorization"] = _basic(parts)
     if proxy is not None and not is_secure:

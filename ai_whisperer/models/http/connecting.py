@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Self
 
 from ai_whisperer.core.lateness import MOST_SPARED, spared_seconds
 
-T = TypeVar("T")
+_A_TURN = 1e-6
 
 
 class ConnectTimeoutError(TimeoutError):
     """The other side did not take part in time."""
 
 
-async def within(seconds: float, work: Coroutine[Any, Any, T], *, discard: Callable[[T], None]) -> T:
-    """The result of the work; raises `ConnectTimeoutError` if it takes longer than so many seconds.
+class Patience:
+    """`async with Patience(10):` raises `ConnectTimeoutError` when the block takes longer than so many seconds.
 
-    When the event loop was held up, what has come meanwhile is looked at first. A result that nobody wants any more is
-    discarded.
+    When the event loop was held up, the time is extended by as much, so that what has come meanwhile can be seen.
     """
-    loop = asyncio.get_running_loop()
-    task = loop.create_task(work)
-    patience = seconds
-    try:
-        for _ in range(MOST_SPARED + 1):
-            due = loop.time() + patience
-            await asyncio.wait({task}, timeout=patience)
-            patience = spared_seconds(late_seconds=loop.time() - due, patience_seconds=seconds)
-            if task.done() or not patience:
-                break
-    except asyncio.CancelledError:
-        await _end(task, discard)
-        raise
-    if task.done():
-        return task.result()
-    await _end(task, discard)
-    raise ConnectTimeoutError
 
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task(self._loop)
+        self._timer: asyncio.TimerHandle | None = None
+        self._spared = 0
+        self._is_over = False
 
-async def _end(task: asyncio.Task[T], discard: Callable[[T], None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled() and task.exception() is None:
-        discard(task.result())
+    async def __aenter__(self) -> Self:
+        self._arm(self._seconds)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._is_over and self._task is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise ConnectTimeoutError from error
+
+    def _arm(self, seconds: float) -> None:
+        self._timer = self._loop.call_later(seconds, self._look, self._loop.time() + seconds)
+
+    def _look(self, due: float) -> None:
+        if self._spared < MOST_SPARED:
+            late = spared_seconds(late_seconds=self._loop.time() - due, patience_seconds=self._seconds)
+            left = late if late or self._spared else _A_TURN
+            self._spared += 1
+            if left:
+                self._arm(left)
+                return
+        self._is_over = True
+        if self._task is not None:
+            self._task.cancel()

@@ -19,7 +19,7 @@ import certifi
 from ai_whisperer.errors import ModelUnavailableError
 from ai_whisperer.models import failures
 from ai_whisperer.models.http.address import Origin
-from ai_whisperer.models.http.connecting import ConnectTimeoutError, within
+from ai_whisperer.models.http.connecting import ConnectTimeoutError, Patience
 from ai_whisperer.models.http.connection import Connection
 
 CONNECTS_AT_ONCE = 64
@@ -164,7 +164,8 @@ async def _connected(loop: asyncio.AbstractEventLoop, origin: Origin, seconds: f
     """Open a connection; raises `ModelError`."""
     try:
         context = await _trusted() if origin.is_secure or (origin.proxy or origin).is_secure else None
-        return await within(seconds, _connect(loop, origin, context), discard=Connection.abort)
+        async with Patience(seconds):
+            return await _connect(loop, origin, context)
     except ConnectTimeoutError:
         said = failures.told(f"it took no connection within {seconds:g} seconds")
         raise failures.unreachable(None, said) from None
@@ -181,7 +182,7 @@ async def _connect(loop: asyncio.AbstractEventLoop, origin: Origin, context: ssl
         first.host,
         first.port,
         ssl=context if first.is_secure else None,
-        happy_eyeballs_delay=_HAPPY_EYEBALLS_SECONDS,
+        happy_eyeballs_delay=None if _is_number(first.host) else _HAPPY_EYEBALLS_SECONDS,
     )
     if origin.proxy is None or context is None or not origin.is_secure:
         return connection
@@ -206,6 +207,11 @@ async def _open_tunnel(connection: Connection, origin: Origin) -> None:
         raise failures.lasting_status(status, said) or ModelUnavailableError(
             f"The provider could not be reached: {said} Check the proxy (HTTPS_PROXY)."
         )
+
+
+def _is_number(host: str) -> bool:
+    """Whether the host is an address already, so that there is only one."""
+    return ":" in host or host.replace(".", "").isdigit()
 
 
 async def _trusted() -> ssl.SSLContext:
