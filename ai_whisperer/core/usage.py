@@ -88,7 +88,7 @@ def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:
 
 def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
     """What these steps have used together."""
-    return Usage.of_all(map(usage_of, steps))
+    return sum(map(usage_of, steps), _NOTHING)
 
 
 def _seconds(step: StepRecord) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, final
 
 from ai_whisperer.domain.record import Record
@@ -35,41 +35,25 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
         return self.input_tokens + self.output_tokens if self.cost_usd is None else self.unpriced_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage.of_all((self, other))
-
-    @staticmethod
-    def of_all(parts: Iterable[Usage]) -> Usage:
-        """The sum of all, in one go: a task has many steps."""
-        sent = got = cached = requests = calls = memory = mails = unpriced = 0
-        wall = cpu = 0.0
-        cost: float | None = None
-        for part in parts:
-            sent += part.input_tokens
-            got += part.output_tokens
-            cached += part.cached_tokens
-            requests += part.model_calls
-            calls += part.tool_calls
-            wall += part.wall_seconds
-            cpu += part.cpu_seconds
-            mails += part.mails_sent
-            if part.memory_bytes > memory:
-                memory = part.memory_bytes
-            if part.cost_usd is None:
-                unpriced += part.input_tokens + part.output_tokens
-            else:
-                unpriced += part.unpriced_tokens
-                cost = part.cost_usd if cost is None else cost + part.cost_usd
+        cost_usd, unpriced = self.cost_usd, self.unpriced_tokens
+        if cost_usd is None:
+            unpriced = self.input_tokens + self.output_tokens
+        if other.cost_usd is None:
+            unpriced += other.input_tokens + other.output_tokens
+        else:
+            unpriced += other.unpriced_tokens
+            cost_usd = other.cost_usd if cost_usd is None else cost_usd + other.cost_usd
         return Usage(
-            input_tokens=sent,
-            output_tokens=got,
-            cached_tokens=cached,
-            cost_usd=cost,
-            model_calls=requests,
-            tool_calls=calls,
-            wall_seconds=wall,
-            cpu_seconds=cpu,
-            memory_bytes=memory,
-            mails_sent=mails,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost_usd=cost_usd,
+            model_calls=self.model_calls + other.model_calls,
+            tool_calls=self.tool_calls + other.tool_calls,
+            wall_seconds=self.wall_seconds + other.wall_seconds,
+            cpu_seconds=self.cpu_seconds + other.cpu_seconds,
+            memory_bytes=max(self.memory_bytes, other.memory_bytes),
+            mails_sent=self.mails_sent + other.mails_sent,
             unpriced_tokens=unpriced,
         )
 

@@ -11,9 +11,9 @@ _NEW_OBJECTS, _YOUNG_LOOKS, _MIDDLE_LOOKS = 20_000, 20, 50
 def settle_collector() -> None:
     """Let the collector look less often, and never again at what there is by now.
 
-    What was imported and opened stays until the process ends, and to look through it again and again took a tenth to a
-    fifth of the processor time of many agents. What becomes garbage later is found as before, a little later. This
-    changes the whole process: it is for one that is ours.
+    What was imported and opened stays until the process ends, and to look through it again and again took 6 % of all
+    instructions with 500 tasks at the same time, and more with more. What becomes garbage later is found as before, a
+    little later. This changes the whole process: it is for one that is ours.
     """
     gc.collect()
     gc.freeze()

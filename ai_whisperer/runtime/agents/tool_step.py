@@ -45,11 +45,12 @@ def run_coordination_tool(
 
 async def run_tool(agent: Owner, step: StepRecord) -> ToolResult:
     """Run a tool with effects outside. Returns the result, or raises `CancelledError` once the tool has ended."""
-    current_step.set(step.id)
+    step_id = step.id
+    current_step.set(step_id)
     try:
-        result = await _run(agent, step)
+        result = await _run(agent, step, step_id)
     finally:
-        agent.parts.permission.call_ended(step.id)
+        agent.parts.permission.call_ended(step_id)
     content, untrusted = mended(result.content), result.untrusted
     if result.is_error:
         # It may quote what came from outside, so it is as trusted as the tool's results are.
@@ -61,11 +62,11 @@ async def run_tool(agent: Owner, step: StepRecord) -> ToolResult:
     return replace(result, content=content, untrusted=untrusted, not_run=False)
 
 
-async def _run(agent: Owner, step: StepRecord) -> ToolResult:
+async def _run(agent: Owner, step: StepRecord, step_id: str) -> ToolResult:
     call = _call_of(step)
     try:
         tool = agent.registry.outside(call.name)
-        return await tool.call(call.arguments, _context_of(agent, step, tool))
+        return await tool.call(call.arguments, _context_of(agent, step, step_id, tool))
     except WhispererError as error:
         return failed(error.message)
     except asyncio.CancelledError:
@@ -78,13 +79,13 @@ async def _run(agent: Owner, step: StepRecord) -> ToolResult:
         return failed(f"The tool '{call.name}' failed: {_words_of(error)}")
 
 
-def _context_of(agent: Owner, step: StepRecord, tool: Tool) -> ToolContext:
+def _context_of(agent: Owner, step: StepRecord, step_id: str, tool: Tool) -> ToolContext:
     """The context of a call; one that the tool never sees has only what stands for the call."""
     context = ToolContext(
         session_id=step.session_id,
         agent_id=agent.agent_id,
         task_id=step.task_id,
-        step_id=step.id,
+        step_id=step_id,
         cancelled=CancelSignal(),
     )
     if not tool.takes_context:

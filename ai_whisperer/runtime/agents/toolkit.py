@@ -36,6 +36,11 @@ class Toolkit:
             self._model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
         return self._model
 
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model client, which is to be closed."""
+        return self._model is not None
+
     def take_model(self) -> Model | None:
         """Part with the model client, for it to be closed."""
         model, self._model = self._model, None

@@ -53,14 +53,14 @@ async def close_session(session: OpenSession, *, grace_seconds: float) -> None:
     try:
         if workers:
             await asyncio.wait(workers, timeout=grace_seconds)
-        await asyncio.gather(*(agent.work.halt_loops() for agent in session.roster.agents.values()))
+        agents = session.roster.agents.values()
+        await asyncio.gather(*(agent.work.halt_loops() for agent in agents if agent.work.loops))
         if session.kernel.log.failure is None:
             _count_no_crash(session)  # before all that can hang: whoever is killed in that has harmed no task
         await session.kernel.background.close()
         await session.supplies.mcp.close()
-        for outcome in await asyncio.gather(
-            *(agent.free() for agent in session.roster.agents.values()), return_exceptions=True
-        ):
+        freeing = (agent.free() for agent in agents if agent.toolkit.has_model)
+        for outcome in await asyncio.gather(*freeing, return_exceptions=True):
             if isinstance(outcome, Exception):
                 _log.warning("a model client could not be closed: %r", outcome)
         await session.kernel.store.flushed()

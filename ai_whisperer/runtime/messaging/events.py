@@ -55,7 +55,10 @@ class Events:
         reason, details = f"event '{name}' from {sender}", described(event)
         by = sender if sender == USER or sender in self._roster.agents else None  # else it is a schedule
         for agent in self._roster.agents.values():
-            if agent.agent_id == sender:
+            record = agent.record
+            if record.sleep is None and not record.definition.subscribes:
+                continue  # as most: of thousands of agents this is told soonest
+            if record.id == sender:
                 continue
             if agent.listens_for(name):
                 agent.wake(decision, reason, details=details, cause=f"event:{event.id}", origin=origin, by=by)

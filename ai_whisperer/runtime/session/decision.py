@@ -72,14 +72,17 @@ class Decision:
     def submit(self) -> asyncio.Future[None]:
         """Hand the unit to the store. The future is done when it is durable: only then tell the outside."""
         durable = self._home.store.submit(self.unit)
-        for task in self._ended or ():
-            self._home.tell_waiters(task, durable)
-        for callback in self._durable_calls or ():
-            durable.add_done_callback(lambda _, callback=callback: callback())  # type: ignore[misc]
+        if self._ended is not None:
+            for task in self._ended:
+                self._home.tell_waiters(task, durable)
+        if self._durable_calls is not None:
+            for callback in self._durable_calls:
+                durable.add_done_callback(lambda _, callback=callback: callback())  # type: ignore[misc]
         if self._readable_calls is not None:
             durable.add_done_callback(self._forget)
-        for follow_up in self._follow_ups or ():
-            follow_up()
+        if self._follow_ups is not None:
+            for follow_up in self._follow_ups:
+                follow_up()
         return durable
 
     async def commit(self) -> None:
