@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ import apsw
 import pytest
 
 from ai_whisperer.cli.doctor import folder, machine, mcp, models, sandbox
+from ai_whisperer.cli.doctor.asking import Watch, ask_model
 from ai_whisperer.cli.doctor.findings import Finding, Level
 from ai_whisperer.cli.main import main
 from ai_whisperer.client import Client
+from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.mcp_config import mcp_servers_from
-from ai_whisperer.models.detection import KEYS, SERVERS, detect_model
+from ai_whisperer.models.base import Finished, TextDelta
+from ai_whisperer.models.detection import KEYS, LLAMACPP, LMSTUDIO, SERVERS, detect_model
 from ai_whisperer.sandbox.probing import Probe
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.setting_sources import load_settings
@@ -33,7 +36,7 @@ from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import latest_version
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.testing.model_server import ModelServer, Reply
+from ai_whisperer.testing.model_server import Call, ModelServer, Reply
 
 KEY = "sk-canary-0123456789abcdef"
 
@@ -302,19 +305,64 @@ def test_a_choice_that_was_passed_over_is_told_of(tmp_path: Path, monkeypatch: p
     assert "pip install" in chosen.findings[0].found
 
 
-def test_a_model_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(reply: Reply) -> Finding:
+def asked(monkeypatch: pytest.MonkeyPatch, reply: Reply) -> list[Finding]:
+    """What the doctor finds when it asks a model whose server replies so."""
+
+    async def ask() -> list[Finding]:
         async with ModelServer(lambda *_: reply) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
             monkeypatch.setenv("OPENAI_API_KEY", KEY)
-            return await asyncio.to_thread(models.ask_model, "openai-chat:mine")
+            found = await asyncio.to_thread(ask_model, "openai-chat:mine")
+            assert [each["function"]["name"] for each in server.received[-1].body["tools"]] == ["add"]
+            return found
 
     for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(proxy, raising=False)
-    answered = asyncio.run(ask(Reply(text="yes")))
-    assert answered.level is Level.OK
-    assert answered.found.startswith("openai-chat:mine answered after ")
-    refused = asyncio.run(ask(Reply(status=401, error=f"bad key {KEY}")))
+    return asyncio.run(ask())
+
+
+def test_a_model_that_is_asked_tells_how_fast_it_is_and_calls_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = Call("add", '{"a": 17, "b": 25}')
+    answered, called = asked(monkeypatch, Reply(tool_calls=(call,), input_tokens=90, output_tokens=20))
+    assert (answered.level, called.level) == (Level.OK, Level.OK)
+    words = (
+        r"openai-chat:mine answered after \d+\.\d s, the first token after \d+\.\d\d s(, [\d,]+ tokens a second)?; "
+        "90 tokens in, 20 out"
+    )
+    assert re.fullmatch(words, answered.found), answered.found
+    assert called.found == "it called the tool as it should"
+
+
+def test_the_speed_of_an_answer_is_counted_from_its_first_token() -> None:
+    times = iter([10.0, 12.5, 14.5])
+    watch = Watch(lambda: next(times))
+    for event in (TextDelta(text="a"), TextDelta(text="b"), Finished()):
+        watch.see(event)
+    told = watch.told(Answer(text="ab", usage=Usage(input_tokens=1_200, output_tokens=41)))
+    assert told == "4.5 s, the first token after 2.50 s, 20 tokens a second; 1,200 tokens in, 41 out"
+
+
+@pytest.mark.parametrize(
+    ("reply", "level", "words"),
+    [
+        (Reply(text='{"name": "add", "arguments": {"a": 17, "b": 25}}'), Level.WARNING, "wrote the call as text"),
+        (Reply(tool_calls=(Call("functions.add", '{"a": 17, "b": "25"}'),)), Level.WARNING, "had to be repaired"),
+        (Reply(text="The sum is 42."), Level.PROBLEM, "it wrote: The sum is 42."),
+        (Reply(tool_calls=(Call("add", '{"a": 1, "b": 25}'),)), Level.PROBLEM, "did not do it rightly; it wrote: add"),
+        (Reply(tool_calls=(Call("multiply", "{"),)), Level.PROBLEM, "it wrote: multiply {"),
+    ],
+)
+def test_a_model_that_does_not_call_its_tool_as_it_should_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, reply: Reply, level: Level, words: str
+) -> None:
+    answered, called = asked(monkeypatch, reply)
+    assert (answered.level, called.level) == (Level.OK, level)
+    assert words in called.found
+    assert called.advice
+
+
+def test_a_model_that_refuses_is_a_problem_without_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    (refused,) = asked(monkeypatch, Reply(status=401, error=f"bad key {KEY}"))
     assert refused.level is Level.PROBLEM
     assert "refused the key" in refused.advice
     assert KEY not in refused.advice
@@ -337,3 +385,26 @@ def test_the_mcp_servers_of_a_server_that_runs_are_told_once_somebody_needed_the
     assert found.found.startswith("gone: failed in the session 'default'; it is tried again ")
     assert "it ended with the code 1" in found.found
     assert list(mcp.check_running_mcp(tmp_path, "default")) == []
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_scripted_model_has_no_tool_to_call() -> None:
+    (answered,) = ask_model("scripted:demo")
+    assert answered.level is Level.OK
+
+
+@pytest.mark.usefixtures("bare")
+def test_servers_that_answer_at_their_usual_ports_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def look() -> Sequence[Finding]:
+        async with ModelServer(models=["qwen3-4b"]) as server:
+            usual = {LLAMACPP: server.base_url, LMSTUDIO: server.base_url}
+            monkeypatch.setattr(
+                "ai_whisperer.cli.model_choice.detect_model", partial(detect_model, usual_addresses=usual)
+            )
+            settings = load_settings({}, environment={}, folder=tmp_path)
+            return (await asyncio.to_thread(models.check_choice, settings, {})).findings
+
+    taken, other = asyncio.run(look())
+    assert taken.found.startswith("llamacpp:qwen3-4b (a llama.cpp server answers at http://127.0.0.1:")
+    assert other.found.startswith("--model lmstudio:qwen3-4b would do too (LM Studio answers at http://127.0.0.1:")
+    assert {taken.level, other.level} == {Level.OK}

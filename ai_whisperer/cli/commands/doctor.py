@@ -22,12 +22,14 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    call: Call, *, ask: Annotated[bool, typer.Option("--ask", help="Send the model one tiny request.")] = False
+    call: Call,
+    *,
+    ask: Annotated[bool, typer.Option("--ask", help="Send the model one small request with a tool.")] = False,
 ) -> int:
     """Look whether everything is there that is needed, and say what to do where it is not.
 
     Each line is ok, a warning or a problem. It leaves with 1 if there is a problem, else with 0. Of keys only the names
-    are shown.
+    are shown. With --ask it tells how fast the model is and whether it can call tools, too.
     """
     from ai_whisperer.cli.doctor.findings import Level
 
@@ -94,11 +96,11 @@ def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
 
 def _of_models(call: Call, environment: Mapping[str, str], *, asks: bool) -> Sequence[Finding]:
     """Of the model of the server that runs, if one does and the person does not ask about another."""
-    from ai_whisperer.cli.doctor import models
+    from ai_whisperer.cli.doctor import asking, models
 
     used = None if call.is_given("model") else models.check_server(call.settings.values.data)
     chosen = used or models.check_choice(call.settings, environment)
     findings = [models.check_keys(environment), models.check_packages(), *chosen.findings]
     if asks and chosen.model is not None:
-        findings.append(models.ask_model(chosen.model))
+        findings += asking.ask_model(chosen.model)
     return findings

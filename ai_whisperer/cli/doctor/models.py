@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -11,16 +10,12 @@ from typing import NamedTuple
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
 from ai_whisperer.cli.model_choice import choose_model
 from ai_whisperer.client import Client
-from ai_whisperer.domain.conversation import UserTurn
 from ai_whisperer.errors import ModelNameError, WhispererError
-from ai_whisperer.models.base import ModelRequest, collect
-from ai_whisperer.models.catalog import resolve
 from ai_whisperer.models.detection import KEYS, PROVIDERS, SERVERS
 from ai_whisperer.models.names import SCRIPTED, SCRIPTED_DEMO
 from ai_whisperer.server.address import Address, find_address
 from ai_whisperer.settings import LoadedSettings
 
-_ASKING_SECONDS = 60.0
 _PATIENCE_SECONDS = 5.0
 
 
@@ -57,9 +52,13 @@ def check_choice(settings: LoadedSettings, environment: Mapping[str, str]) -> Ch
     passed_over = [warning("Model", each) for each in choice.problems]
     found = f"{choice.model} ({choice.why})"
     if settings.values.model is None and choice.model == SCRIPTED_DEMO:
-        advice = "It gives fixed answers. Set the key of a provider, or name a model with --model."
+        advice = (
+            "It gives fixed answers. Set the key of a provider, start a model server, or name a model with --model."
+        )
         return Chosen(choice.model, (*passed_over, warning("Model", found, advice)))
-    return Chosen(choice.model, (*passed_over, ok("Model", found)))
+    others = [each for each in choice.candidates if each.problem is None and each.model != choice.model]
+    also = [ok("Model", f"--model {each.model} would do too ({each.source})") for each in others]
+    return Chosen(choice.model, (*passed_over, ok("Model", found), *also))
 
 
 def check_server(data: Path) -> Chosen | None:
@@ -85,28 +84,3 @@ async def _model_at(address: Address) -> str:
         Client(address.url, address.token, certificate=address.certificate, reconnect_seconds=0) as client,
     ):
         return (await client.server_info()).model
-
-
-def ask_model(name: str) -> Finding:
-    """Send one tiny request and see whether an answer comes."""
-    return asyncio.run(_ask(name))
-
-
-async def _ask(name: str) -> Finding:
-    began = time.monotonic()
-    request = ModelRequest(
-        step_id="doctor", agent_id="doctor", system="", turns=(UserTurn(text="Answer with the word: yes"),)
-    )
-    try:
-        model = resolve(name)
-        try:
-            async with asyncio.timeout(_ASKING_SECONDS):
-                answer = await collect(model.stream(request))
-        finally:
-            await model.close()
-    except TimeoutError:
-        return problem("Answer", f"{name} did not answer within {_ASKING_SECONDS:.0f} s", "Check that it is reachable.")
-    except WhispererError as error:
-        return problem("Answer", f"{name} does not answer", error.message)
-    used = answer.usage.input_tokens + answer.usage.output_tokens
-    return ok("Answer", f"{name} answered after {time.monotonic() - began:.1f} s, {used} tokens")
