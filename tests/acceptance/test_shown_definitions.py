@@ -20,6 +20,7 @@ STATED = {
     "settings": {"temperature": 0.25},
     "tools": ["read_file", "check_mail"],
     "folders": {"shared": "read"},
+    "working_folder": "shared",
     "network": ["example.org"],
     "approve": ["read_file"],
     "aliases": ["reader"],

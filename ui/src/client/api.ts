@@ -6,8 +6,9 @@ export type Access = "read" | "write";
 /**
  * What an agent is, apart from what it is doing. `tools=None` grants the coordination tools and all that were provided;
  * tools that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the
- * folders that it may use beside its own, by the names that the session has for them; `network` the hosts that its
- * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
+ * folders that it may use beside its own, by the names that the session has for them; `working_folder` names the one of
+ * them that its paths are relative to and that its programs run in, in place of its own. `network` are the hosts that
+ * its tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
  * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
  * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
  * all.
@@ -20,6 +21,7 @@ export interface AgentDefinition {
   settings?: Record<string, unknown>;
   tools?: string[] | null;
   folders?: Record<string, Access>;
+  working_folder?: string;
   network?: string[];
   approve?: string[];
   aliases?: string[];
