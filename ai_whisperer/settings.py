@@ -95,6 +95,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             },
         ),
     ] = {}
+    claude_folder: Annotated[
+        _Text | None,
+        Meta(
+            description="The one of folders that agents of files for Claude Code work in and may write to; without it "
+            "they work in folders of their own."
+        ),
+    ] = None
     tools: Annotated[
         tuple[Path, ...], Meta(description="Folders with tool files, beside .whisperer/tools of the current folder.")
     ] = ()

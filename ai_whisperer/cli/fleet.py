@@ -105,6 +105,7 @@ def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tu
     yield "tools", _tools(definition.tools)
     yield "approve", ", ".join(definition.approve)
     yield "folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())
+    yield "working_folder", definition.working_folder
     yield "network", ", ".join(definition.network)
     yield "aliases", ", ".join(definition.aliases)
     yield "limits", _stated(definition.limits)

@@ -80,7 +80,9 @@ class AgentDefinition(
     `cut_answers` says what becomes of an answer that reached the length which the model or `max_tokens` allows.
     `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
-    names that the session has for them; `network` the hosts that its tools may talk to, `"*"` for all public ones.
+    names that the session has for them; `working_folder` names the one of them that its paths are relative to and that
+    its programs run in, in place of its own. `network` are the hosts that its tools may talk to, `"*"` for all public
+    ones.
     `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends
     in `*` stands for all that begin so, `"*"` for all tools but those that touch only the session. `subscribes` names
     the events that become a task of the agent; `"*"` stands for all.
@@ -94,6 +96,7 @@ class AgentDefinition(
     cut_answers: CutAnswers = CutAnswers.CONTINUE
     tools: tuple[str, ...] | None = None
     folders: dict[str, Access] = {}
+    working_folder: str = ""
     network: tuple[str, ...] = ()
     approve: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()

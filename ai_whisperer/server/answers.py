@@ -21,7 +21,7 @@ from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import ForbiddenError, InvalidInputError
 from ai_whisperer.protocol import agents, approvals, limits, openrpc, sessions, subscriptions, tasks, tools
 from ai_whisperer.protocol.catalog import METHODS
-from ai_whisperer.runtime.agents.defining import granted_by, ignored_in
+from ai_whisperer.runtime.agents.defining import ignored_in, with_grants
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, answers, passed_on
 from ai_whisperer.settings import LOCAL
@@ -196,7 +196,7 @@ async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions
     return sessions.TemplateDetails(
         name=found.name,
         source=found.source,
-        definition=replace(found.definition, tools=granted_by(found, offered, servers)),
+        definition=with_grants(found.definition, found, offered, servers, caller.host.claude_folder),
         ignored=ignored_in(found, offered, servers),
     )
 

@@ -68,6 +68,7 @@ class SessionHost:
         folders: Mapping[str, Path] | None = None,
         hidden: Iterable[Path] = (),
         create_missing: bool = True,
+        claude_folder: str | None = None,
     ) -> None:
         self.model = model
         self.templates = templates
@@ -78,6 +79,7 @@ class SessionHost:
         self._sandbox = sandbox
         self._work = work
         self._create_missing = create_missing
+        self.claude_folder = claude_folder
         self._clock = SystemClock()
         self.started_at = self._clock.now()
         self._manager_of = partial(
@@ -87,6 +89,7 @@ class SessionHost:
             model_factory=model_factory,
             templates=templates,
             create_missing=create_missing,
+            claude_folder=claude_folder,
             work=work,
             folders=dict(folders or {}),
             hidden=tuple(hidden),

@@ -168,6 +168,7 @@ async def running(
             folders=folders_of(settings),
             hidden=_hidden(settings),
             create_missing=settings.create_missing,
+            claude_folder=settings.claude_folder,
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
@@ -326,9 +327,15 @@ def folders_of(settings: Settings) -> dict[str, Path]:
     """The folders that agents of a server with these settings can be granted; raises `SettingsError`."""
     try:
         kept = kept_from_agents([settings.data], hidden=_hidden(settings), templates=templates_of(settings))
-        return checked_folders(settings.folders, kept=kept)
+        folders = checked_folders(settings.folders, kept=kept)
     except InvalidInputError as error:
         raise SettingsError(f"The setting folders is wrong. {error.message}") from error
+    if settings.claude_folder is not None and settings.claude_folder not in folders:
+        raise SettingsError(
+            f"The setting claude_folder is wrong. It must be a name in the setting folders, not "
+            f"'{settings.claude_folder}'. There are: {', '.join(folders) or 'none'}."
+        )
+    return folders
 
 
 def _hidden(settings: Settings) -> list[Path]:

@@ -19,7 +19,8 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
     `source` is the file that it is from. The other fields are for files that were written for Claude Code:
     `outside_tools` are the tools that it grants (None: it does not say), `denied_tools` those that it denies, and
-    `ignored_fields` the fields that mean nothing here, and grants for some calls of a tool only, which grant nothing.
+    `ignored_fields` the fields that mean nothing here, and grants for some calls of a tool only, which grant nothing;
+    `is_outside` says that it is such a file.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     outside_tools: tuple[str, ...] | None = None
     denied_tools: tuple[str, ...] = ()
     ignored_fields: tuple[str, ...] = ()
+    is_outside: bool = False
 
 
 def parse_template(text: str, *, source: str = "template") -> Template:
@@ -64,4 +66,5 @@ def template_of(chain: tuple[Draft, ...]) -> Template:
         outside_tools=whole.outside_tools,
         denied_tools=whole.denied_tools,
         ignored_fields=whole.ignored_fields,
+        is_outside=whole.is_outside,
     )

@@ -159,18 +159,18 @@ def _check_apart(workplace: Workplace) -> None:
 def job_for(workplace: Workplace, argv: tuple[str, ...], *, temporary: str, wall_seconds: float) -> Job:
     """The job that runs a program for the agent: what it may see and take."""
     # These are real paths since the session began. To follow links now would be to follow what agents put there.
-    own = str(workplace.own.path)
+    own, working = str(workplace.own.path), str(workplace.folders[workplace.working].path)
     granted = [(str(folder.path), folder.access) for name, folder in workplace.folders.items() if name]
     limits = workplace.limits
     return Job(
         argv=argv,
-        cwd=own,
+        cwd=working,
         env={
             "PATH": f"{os.path.dirname(system.interpreter())}:{system.PATH}",
             "HOME": own,
             "TMPDIR": temporary,
             "LANG": "C.UTF-8",
-            "PYTHONPATH": own,
+            "PYTHONPATH": working,
             "PYTHONDONTWRITEBYTECODE": "1",
         },
         readable=(*system.interpreter_folders(), *(path for path, access in granted if access is Access.READ)),

@@ -18,6 +18,9 @@ from ai_whisperer.sandbox.base import Sandbox
 OWN = ""
 """The name under which a workplace keeps the agent's own folder."""
 
+OWN_AS_WRITTEN = "own"
+"""How paths begin that lead to the own folder where they are relative to another."""
+
 SHARED = "shared"
 """The name of the folder that every session has for its agents together."""
 
@@ -82,13 +85,15 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 class Workplace(msgspec.Struct, frozen=True, kw_only=True):
     """What of the machine an agent may use. `folders` has its own folder under `OWN`, the granted ones by name.
 
-    `sandbox` is what its programs run in; without one none may run.
+    Paths are relative to the folder `working`, and programs run there. `sandbox` is what holds its programs; without
+    one none may run.
     """
 
     folders: Mapping[str, Folder]
     network: tuple[str, ...]
     limits: EffectiveLimits
     sandbox: Sandbox | None = None
+    working: str = OWN
 
     @property
     def own(self) -> Folder:
@@ -116,22 +121,30 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
     def place(self, path: str) -> Place:
         """Where a path leads that a model wrote; raises `ToolError` if it leads out or to what is hidden.
 
-        Nothing is looked up on disk. It is relative to the agent's own folder; if its first part is
-        the name of a granted folder, to that one.
+        Nothing is looked up on disk. It is relative to the folder that the agent works in; if its first part is
+        the name of a granted folder, to that one. Where it works in another, `own/` leads to its own folder.
         """
         if "\0" in path:
             raise ToolError("A path cannot hold the character NUL. Call again with a plain path.")
         parts = posixpath.normpath(path or ".").split("/")
-        name = parts[0] if parts[0] and parts[0] in self.folders else OWN
         if posixpath.isabs(path) or parts[0] == "..":
             names = ", ".join(f"'{each}/'" for each in self.folders if each) or "no others"
             raise ToolError(
                 f"The path {path[:200]!r} leads out of your folders. Use a path relative to your own folder, or one "
                 f"that begins with the name of a granted folder ({names})."
             )
-        inside = "/".join(parts[1:] if name else parts) or "."
+        name, rest = self._led(parts)
+        inside = "/".join(rest) or "."
         if self.folders[name].hides(inside):
             raise ToolError(
                 f"The path {path[:200]!r} is not for agents: what runs them keeps its own files there. Use another."
             )
         return Place(name=name, folder=self.folders[name], path=inside)
+
+    def _led(self, parts: list[str]) -> tuple[str, list[str]]:
+        """The folder that the first part of a path leads to, and the rest."""
+        if parts[0] in self.folders:
+            return parts[0], parts[1:]
+        if parts[0] == OWN_AS_WRITTEN and self.working != OWN:
+            return OWN, parts[1:]
+        return self.working, parts

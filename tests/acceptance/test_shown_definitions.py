@@ -21,6 +21,7 @@ STATED = {
     "cut_answers": "final",
     "tools": ["read_file", "check_mail"],
     "folders": {"shared": "read"},
+    "working_folder": "shared",
     "network": ["example.org"],
     "approve": ["read_file"],
     "aliases": ["reader"],

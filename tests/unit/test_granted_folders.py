@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,18 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.definitions import definition_from, merged, overridden
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
 from ai_whisperer.domain.definition import Access
-from ai_whisperer.errors import DefinitionError, InvalidInputError, SettingsError, TemplateError
+from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.errors import DefinitionError, InvalidInputError, SettingsError, TemplateError, ToolError
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.server.serving import folders_of
 from ai_whisperer.setting_sources import load_settings
 from ai_whisperer.settings import Settings
 from ai_whisperer.templates.parsing import parse_template
+from ai_whisperer.tools.commands import job_for
+from ai_whisperer.tools.workplace import OWN, Folder, Workplace
 
 
 def loaded(folder: Path, *, environment: dict[str, str] | None = None, **flags: Any) -> Settings:
@@ -105,3 +112,86 @@ def test_a_config_grants_folders_in_the_same_ways_and_over_those_of_a_template()
     assert merged({"folders": ["a"]}, {"folders": {"a": "write"}}) == {"folders": {"a": "write"}}
     with pytest.raises(DefinitionError):
         definition_from({"folders": [5]})
+
+
+def working_in(folder: Path) -> Workplace:
+    folders = {OWN: folder / "own", "project": folder / "project", "docs": folder / "docs"}
+    return Workplace(
+        folders={name: Folder(path=path, access=Access.WRITE) for name, path in folders.items()},
+        network=(),
+        limits=EffectiveLimits(),
+        working="project",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "inside"),
+    [
+        ("src/a.py", "project", "src/a.py"),
+        (".", "project", "."),
+        ("project/src", "project", "src"),
+        ("project/docs/a", "project", "docs/a"),
+        ("docs/a", "docs", "a"),
+        ("own/a", OWN, "a"),
+        ("own", OWN, "."),
+    ],
+)
+def test_paths_are_relative_to_the_folder_that_an_agent_works_in(
+    tmp_path: Path, path: str, name: str, inside: str
+) -> None:
+    place = working_in(tmp_path).place(path)
+    assert (place.name, place.path) == (name, inside)
+    with pytest.raises(ToolError, match="leads out"):
+        working_in(tmp_path).place("../a")
+
+
+def test_programs_run_in_the_folder_that_an_agent_works_in(tmp_path: Path) -> None:
+    job = job_for(working_in(tmp_path), ("true",), temporary="/nowhere", wall_seconds=1)
+    assert job.cwd == str(tmp_path / "project")
+    assert job.env["HOME"] == str(tmp_path / "own")
+
+
+def test_an_agent_works_only_in_a_folder_that_it_is_granted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with AsyncAgentSessionManager(folders={"docs": tmp_path}, model="scripted", templates=()) as manager:
+            with pytest.raises(DefinitionError, match="to work in the folder 'docs', which it is not granted"):
+                await manager.create_agent("a", {"working_folder": "docs"})
+            await manager.create_agent("a", {"working_folder": "docs", "folders": ["docs"]})
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("stated", [None, "project"])
+def test_agents_of_files_for_claude_code_work_in_the_project_if_that_is_set(tmp_path: Path, stated: str | None) -> None:
+    project, agents = tmp_path / "project", tmp_path / "other" / ".claude" / "agents"
+    project.mkdir()
+    agents.mkdir(parents=True)
+    (agents / "visitor.md").write_text("---\nname: visitor\ntools: Write\n---\nWrite.\n")
+    (agents.parent / "own.md").write_text("---\nname: own\n---\n")
+    write = ToolCall(call_id="c", name="write_file", arguments='{"path": "a.txt", "content": "x"}')
+
+    def say(request: ModelRequest) -> Answer | str:
+        return "done" if isinstance(request.turns[-1], ToolTurn) else Answer(tool_calls=(write,))
+
+    async def scenario() -> None:
+        async with AsyncAgentSessionManager(
+            tmp_path / "data",
+            folders={"project": project},
+            claude_folder=stated,
+            templates=[agents, agents.parent],
+            model_factory=lambda _: FunctionModel(say),
+        ) as manager:
+            await manager.run_task("visitor", "write")
+            await manager.create_agent("own", template="own")
+            definition = manager.active_sessions["own"].record.definition
+            assert (definition.folders, definition.working_folder) == ({}, "")
+
+    asyncio.run(scenario())
+    assert (project / "a.txt").exists() == (stated is not None)
+
+
+def test_a_folder_for_claude_code_must_be_one_that_there_is(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="claude_folder must name one of folders, not 'projet'"):
+        AsyncAgentSessionManager(folders={"project": tmp_path}, claude_folder="projet")
+    with pytest.raises(SettingsError, match=r"claude_folder is wrong\. .* There are: project"):
+        folders_of(Settings(data=tmp_path / "data", folders={"project": tmp_path}, claude_folder="projet"))

@@ -45,13 +45,15 @@ _MAX_TOKENS = "max_tokens"
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """What new agents of a session are made of.
 
-    `create_missing`: work for an agent that is not there, but is called like a template, creates it.
+    `create_missing`: work for an agent that is not there, but is called like a template, creates it. `claude_folder`:
+    the folder that agents of files for Claude Code work in.
     """
 
     templates: TemplateLibrary
     agent_tools: Mapping[str, Sequence[Tool]]
     check_model: NameCheck | None
     create_missing: bool
+    claude_folder: str | None = None
 
 
 class AgentCreation:
@@ -135,6 +137,7 @@ class AgentCreation:
             book=self._roster.book,
             offered=(*self._supplies.tools, *own),
             servers=self._supplies.mcp.names,
+            claude_folder=self._stage.claude_folder,
         )
         check_model(definition, self._stage.check_model)
         self._check_tools(agent_id, definition, own)

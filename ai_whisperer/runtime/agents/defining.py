@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
-from ai_whisperer.domain.definition import INHERIT, AgentDefinition
+from ai_whisperer.domain.definition import INHERIT, Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError, ModelNameError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.templates.claude import OWN_NAMES, denied_names, granted_names
@@ -29,11 +29,13 @@ def definition_for(
     book: AddressBook,
     offered: Iterable[Tool],
     servers: Collection[str] = (),
+    claude_folder: str | None = None,
 ) -> AgentDefinition:
     """The definition of an agent that is made or defined anew; raises a `DefinitionError`, or `UnknownTemplateError`.
 
     A config without a template is the whole definition, and no file is looked at. `offered` are the tools that there
-    are for the agent beside the coordination tools, `servers` the MCP servers.
+    are for the agent beside the coordination tools, `servers` the MCP servers, `claude_folder` the folder that agents
+    of files for Claude Code work in.
     """
     if template is None and config is not None:
         return definition_from(config)
@@ -41,7 +43,21 @@ def definition_for(
     if chosen is None:
         return AgentDefinition()
     named = _with_free_names(agent_id, chosen, book)
-    return overridden(replace(named, tools=granted_by(chosen, offered, servers)), config)
+    return overridden(with_grants(named, chosen, offered, servers, claude_folder), config)
+
+
+def with_grants(
+    definition: AgentDefinition,
+    template: Template,
+    offered: Iterable[Tool],
+    servers: Collection[str],
+    claude_folder: str | None,
+) -> AgentDefinition:
+    """The definition with the tools that the template grants and, if it is for Claude Code, the folder for such."""
+    granted = replace(definition, tools=granted_by(template, offered, servers))
+    if claude_folder is None or not template.is_outside:
+        return granted
+    return replace(granted, folders={claude_folder: Access.WRITE}, working_folder=claude_folder)
 
 
 def check_model(definition: AgentDefinition, check: NameCheck | None) -> None:

@@ -169,6 +169,8 @@ class Folders:
     def check(self, agent_id: str, definition: AgentDefinition) -> None:
         """Raise `DefinitionError` if the definition grants a folder that nobody has, or for writing what is code here.
 
+        Or if the agent is to work in one that it is not granted.
+
         Whoever could write where this program imports from could have any code run, outside of every sandbox.
         """
         missing = [name for name in definition.folders if name != SHARED and name not in self._granted]
@@ -177,6 +179,12 @@ class Folders:
             raise DefinitionError(
                 f"'{agent_id}' is granted folders that the session does not have: {', '.join(missing)}. It has: "
                 f"{known}. Name another, or add it to the setting folders."
+            )
+        if definition.working_folder and definition.working_folder not in definition.folders:
+            granted = ", ".join(definition.folders) or "none"
+            raise DefinitionError(
+                f"'{agent_id}' is to work in the folder '{definition.working_folder}', which it is not granted. It is "
+                f"granted: {granted}. Add it to folders, or correct working_folder."
             )
         for name, access in definition.folders.items():
             entry = self._imported.get(name)
@@ -199,7 +207,13 @@ class Folders:
             if path is not None:
                 access = Access.READ if self._imported.get(name) is not None else granted
                 folders[name] = Folder(path=path, access=access, hidden=self._hidden[access].get(name, ()))
-        return Workplace(folders=folders, network=definition.network, limits=limits, sandbox=self._sandbox)
+        return Workplace(
+            folders=folders,
+            network=definition.network,
+            limits=limits,
+            sandbox=self._sandbox,
+            working=definition.working_folder if definition.working_folder in folders else OWN,
+        )
 
     def shown(self, resource: str) -> str:
         """The name of a resource as people and models are shown it: a file by its folder, not by its path on disk."""

@@ -69,7 +69,8 @@ class AsyncAgentSessionManager(
     same folder again resumes where it stopped. Without one the session lives in memory. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
     agent whose tools are not provided again waits for them. `folders` are folders that agents can be granted, by name;
-    their own folders are kept in `work`, by default in the data folder. In granted folders the data folder and what the
+    their own folders are kept in `work`, by default in the data folder. Agents of files for Claude Code work in the one
+    that `claude_folder` names, if it does. In granted folders the data folder and what the
     runtime is set up by (settings, templates, tool files) are hidden, and the paths in `hidden` too. `sandbox` is what
     holds the programs that they run: `auto`, a level by its name, or `rlimits`, which holds neither files nor network.
     `mcp_servers` are MCP servers that agents can be granted tools of, by name. `model` is the model of agents that name
@@ -102,6 +103,7 @@ class AsyncAgentSessionManager(
         model_factory: ModelFactory = resolve,
         templates: AnyLibrary = None,
         create_missing: bool = True,
+        claude_folder: str | None = None,
         limits: Stated = None,
         page: bool = False,
         clock: Clock | None = None,
@@ -138,6 +140,12 @@ class AsyncAgentSessionManager(
         self._folders = Folders(root, session_id, granted, kept=apart, sandbox=sandbox)
         self._mcp_servers = mcp_servers_from({} if mcp_servers is None else mcp_servers, folder=Path())
         self._create_missing = create_missing
+        if claude_folder is not None and claude_folder not in granted:
+            raise InvalidInputError(
+                f"claude_folder must name one of folders, not {claude_folder!r:.100}. There are: "
+                f"{', '.join(granted) or 'none'}."
+            )
+        self._claude_folder = claude_folder
         self._model = model
         self._model_factory = model_factory
         self._limits = limits_from(limits, SessionLimits)
@@ -182,6 +190,7 @@ class AsyncAgentSessionManager(
                         agent_tools=self._agent_tools,
                         check_model=self._name_check,
                         create_missing=self._create_missing,
+                        claude_folder=self._claude_folder,
                     ),
                     folders=self._folders,
                     limits=self._limits,

@@ -13,7 +13,7 @@ from ai_whisperer.tools.files.beneath import DIRECTORY, Identities, Links, open_
 from ai_whisperer.tools.files.opening import opened, shown
 from ai_whisperer.tools.files.searcher import DRAFT_PREFIX
 from ai_whisperer.tools.function import ToolContext, tool
-from ai_whisperer.tools.workplace import OWN, Workplace, identity
+from ai_whisperer.tools.workplace import OWN, Place, Workplace, identity
 
 _MOST_SHOWN = 1000
 _MOST_IN_ONE_FOLDER = 10_000
@@ -31,7 +31,7 @@ def list_directory(context: ToolContext, path: str = ".", depth: int = 1) -> str
     if not 1 <= depth <= _DEEPEST:
         raise ToolError(f"depth must be from 1 to {_DEEPEST}.")
     with opened(context.workplace, path) as place:
-        granted = _granted(context.workplace) if (place.place.name, place.place.path) == (OWN, ".") else {}
+        granted = _granted(context.workplace, place.place)
         descriptor = place.open(place.place.path, DIRECTORY)
         hidden = place.hidden
         found = itertools.chain(granted.values(), _lines(descriptor, "", depth, without=granted, hidden=hidden))
@@ -43,9 +43,12 @@ def list_directory(context: ToolContext, path: str = ".", depth: int = 1) -> str
     return "\n".join([f"[{place.name}: {len(lines):,} entries.{more}]", *lines])
 
 
-def _granted(workplace: Workplace | None) -> dict[str, str]:
-    folders = {} if workplace is None else workplace.folders
-    return {name: f"{name}/  ({_GRANTS[folder.access]})" for name, folder in folders.items() if name != OWN}
+def _granted(workplace: Workplace | None, place: Place) -> dict[str, str]:
+    """The granted folders by name, if it is the folder that paths are relative to."""
+    if workplace is None or (place.name, place.path) != (workplace.working, "."):
+        return {}
+    others = {name: folder for name, folder in workplace.folders.items() if name not in (OWN, workplace.working)}
+    return {name: f"{name}/  ({_GRANTS[folder.access]})" for name, folder in others.items()}
 
 
 def _lines(directory: int, path: str, depth: int, *, without: Container[str], hidden: Identities) -> Iterator[str]:

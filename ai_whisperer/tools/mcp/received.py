@@ -12,7 +12,7 @@ from ai_whisperer.tools.files.beneath import DIRECTORY
 from ai_whisperer.tools.files.drafts import Target
 from ai_whisperer.tools.files.opening import OpenPlace, opened
 from ai_whisperer.tools.mcp.binary import Binary
-from ai_whisperer.tools.workplace import OWN, Workplace
+from ai_whisperer.tools.workplace import OWN, OWN_AS_WRITTEN, Workplace
 
 FOLDER = "received"
 _MAX_BYTES = 256 << 20
@@ -40,23 +40,28 @@ def keep(workplace: Workplace | None, found: Binary) -> str:
     path = f"{FOLDER}/{found.digest}{_ENDINGS.get(found.kind, '.bin')}"
     try:
         # Only the own folder: one that was granted may have the same name.
-        with opened(replace(workplace, folders={OWN: workplace.own}), path, access=Access.WRITE) as place:
-            return _kept(place, found.data)
+        own = replace(workplace, folders={OWN: workplace.own}, working=OWN)
+        with opened(own, path, access=Access.WRITE) as place:
+            trouble = _trouble(place, found.data)
     except ToolError as error:
-        return f"not kept: {error.message}"
+        trouble = error.message
+    if trouble is not None:
+        return f"not kept: {trouble}"
+    return f"kept as {path}" if workplace.working == OWN else f"kept as {OWN_AS_WRITTEN}/{path}"
 
 
-def _kept(place: OpenPlace, data: bytes) -> str:
+def _trouble(place: OpenPlace, data: bytes) -> str | None:
+    """Write the data; returns why that cannot be done."""
     target = Target(place, makes_folders=True)
     try:
         if target.current is None:
             if not _has_room(place, len(data)):
-                return f"not kept: '{FOLDER}' is full, delete what is not needed there"
+                return f"'{FOLDER}' is full, delete what is not needed there"
             target.write_draft(data)
             target.add()  # if somebody was first: under this name it is the same data
     finally:
         target.close()
-    return f"kept as {place.name}"
+    return None
 
 
 def _has_room(place: OpenPlace, size: int) -> bool:

@@ -7,10 +7,12 @@ export type Access = "read" | "write";
  * What an agent is, apart from what it is doing. `cut_answers` says what becomes of an answer that reached the length
  * which the model or `max_tokens` allows. `tools=None` grants the coordination tools and all that were provided; tools
  * that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the folders
- * that it may use beside its own, by the names that the session has for them; `network` the hosts that its tools may
- * talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call, whatever the
- * tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but those that touch
- * only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for all.
+ * that it may use beside its own, by the names that the session has for them; `working_folder` names the one of them
+ * that its paths are relative to and that its programs run in, in place of its own. `network` are the hosts that its
+ * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
+ * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
+ * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
+ * all.
  */
 export interface AgentDefinition {
   name?: string;
@@ -21,6 +23,7 @@ export interface AgentDefinition {
   cut_answers?: CutAnswers;
   tools?: string[] | null;
   folders?: Record<string, Access>;
+  working_folder?: string;
   network?: string[];
   approve?: string[];
   aliases?: string[];
