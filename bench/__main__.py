@@ -23,6 +23,7 @@ from bench import (
     w6_server,
     w7_sandbox,
     w8_files,
+    w9_history,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -52,6 +53,7 @@ WORKLOADS: dict[str, Workload] = {
         w6_server,
         w7_sandbox,
         w8_files,
+        w9_history,
         import_time,
     )
 }

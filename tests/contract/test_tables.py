@@ -37,18 +37,17 @@ def test_the_migrations_make_the_columns_of_the_records_in_their_order(table: Ta
     connection = apsw.Connection(":memory:")
     migrate(connection)
     made = list(connection.execute('SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (table.name,)))
-    derived = [(each.name, _TYPES[each.kind], not each.is_nullable) for each in (*table.columns, *table.later)]
+    derived = [(each.name, _TYPES[each.kind], not each.is_nullable) for each in table.columns]
     assert [(name, kind, bool(required)) for name, kind, required, _ in made] == derived
     key = sorted((place, name) for name, _, _, place in made if place)
     assert tuple(name for _, name in key) == table.key
 
 
 def values_of(add: Callable[[Unit], None]) -> Row:
-    """What the one change that is added to a unit has as its values."""
+    """What the first change that is added to a unit has as its values."""
     unit = Unit()
     add(unit)
-    ((_, values),) = unit.changes
-    return values
+    return unit.changes[0][1]
 
 
 def test_a_row_holds_plain_values_and_json_text() -> None:

@@ -206,25 +206,31 @@ class SqliteStore:
 
     async def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
+        links = self._all(queries.LINKS, key, tables.LINK.read)
+        last_mails = self._all(queries.LAST_MAILS, key, tuple)
+        tasks = self._all(queries.OPEN_TASKS, key, tables.TASK.read)
+        waits = self._all(queries.WAITS, key, tables.WAIT.read)
+        arrivals = [arrival for _, _, arrival in last_mails]
+        arrivals += [*(task.arrival for task in tasks), *(wait.arrival for wait in waits)]
+        arrivals += self._all(queries.LAST_ARRIVALS, key, lambda row: row[0] or 0)
         return SessionSnapshot(
             agents=tuple(self._all(queries.AGENTS, key, readers.agent_reader())),
-            tasks=tuple(self._all(queries.OPEN_TASKS, key, tables.TASK.read)),
+            tasks=tuple(tasks),
             mails=tuple(self._all(queries.OPEN_MAIL, key, tables.MAIL.read)),
             timers=tuple(self._all(queries.TIMERS, key, tables.TIMER.read)),
-            waits=tuple(self._all(queries.WAITS, key, tables.WAIT.read)),
+            waits=tuple(waits),
             locks=tuple(self._all(queries.LOCKS, key, tables.LOCK.read)),
             approvals=tuple(self._all(queries.OPEN_APPROVALS, key, tables.APPROVAL.read)),
             schedules=tuple(self._all(queries.SCHEDULES, key, tables.SCHEDULE.read)),
             rooms=tuple(self._all(queries.ROOMS, key, tables.ROOM.read)),
-            mails_received=dict(self._all(queries.MAILS_RECEIVED, key, lambda row: (row[0], row[1]))),
-            mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
-            usage=dict(self._all(queries.USAGE_OF_AGENTS, key, readers.usage_from)),
-            active_at=dict(self._all(queries.ACTIVE_AGENTS, key, lambda row: (row[0], row[1]))),
+            mails_received=readers.mails_received(links),
+            mail_sequences={sender: sequence for sender, sequence, _ in last_mails},
+            totals={each.agent_id: each for each in self._all(queries.AGENT_TOTALS, key, tables.AGENT_TOTAL.read)},
             rooms_last_at=dict(self._all(queries.ROOMS_LAST_AT, key, lambda row: (row[0], row[1]))),
-            links=tuple(self._all(queries.LINKS, key, tables.LINK.read)),
+            links=tuple(links),
             dead_tasks=dict(self._all(queries.DEAD_TASK_COUNTS, key, lambda row: (row[0], int(row[1])))),
             dead_mails=self._all(queries.DEAD_MAIL_COUNT, key, lambda row: int(row[0]))[0],
-            last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
+            last_arrival=max(arrivals, default=0),
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
             last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
         )
