@@ -114,6 +114,7 @@ class Unit:
     delete_schedule = operations.DELETE_SCHEDULE.adder()
     put_room = operations.PUT_ROOM.adder()
     insert_message = operations.INSERT_MESSAGE.adder()
+    put_shape = operations.PUT_SHAPE.adder()
     put_link = operations.PUT_LINK.adder_beside()
     put_limits = operations.PUT_LIMITS.adder_beside()
     """What the session states; under `SERVER` what the server does."""
@@ -327,7 +328,7 @@ class Store(Protocol):
     ) -> list[Notification]:
         """The first of those between the two numbers in whose params the agent's id stands as a text, in order.
 
-        All between the numbers are looked at: keep them close to each other.
+        All between the numbers are looked at: keep them close to each other. One may be among them that only seems to.
         """
         ...
 

@@ -38,7 +38,10 @@ class Operation:
 
 
 class RowOperation(Operation, Generic[_Kept]):
-    """An operation on a table of such records. `names` are those of the columns that change, if not all do."""
+    """An operation on a table of such records.
+
+    `names` are those of the columns that change, or that are given, if not all are: the others are empty texts.
+    """
 
     __slots__ = ("_names", "table", "verb")
 
@@ -51,9 +54,9 @@ class RowOperation(Operation, Generic[_Kept]):
     def columns(self) -> tuple[Column, ...]:
         """Which values it takes."""
         table, names = self.table, self._names
-        if self.verb in (Verb.INSERT, Verb.PUT, Verb.COUNT):
-            return table.columns
         by_name = {column.name: column for column in table.columns}
+        if self.verb in (Verb.INSERT, Verb.PUT, Verb.COUNT):
+            return tuple(by_name[name] for name in names) or table.columns
         if self.verb is Verb.DELETE_SOME:
             return by_name["session_id"], Column("limit", Kind.INTEGER, int)
         return tuple(by_name[name] for name in (*names, *table.key))
@@ -158,4 +161,5 @@ PUT_ROOM = _put(tables.ROOM)
 INSERT_MESSAGE = _insert(tables.MESSAGE)
 PUT_LIMITS = _put(tables.LIMITS)
 
-INSERT_NOTIFICATION = _insert(tables.NOTIFICATION)
+INSERT_NOTIFICATION = RowOperation(Verb.INSERT, tables.NOTIFICATION, "session_id seq at shape told")
+PUT_SHAPE = _put(tables.SHAPE)

@@ -20,7 +20,6 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord
@@ -29,6 +28,7 @@ from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.timers import TimerRecord
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitRecord
+from ai_whisperer.store.shapes import Shape
 
 Row = tuple[Any, ...]
 _Kept = TypeVar("_Kept", bound=msgspec.Struct)
@@ -45,9 +45,10 @@ class Kind(Enum):
     REAL = "real"
     BOOLEAN = "boolean"
     JSON = "json"
+    BYTES = "bytes"
 
 
-_PLAIN = {str: Kind.TEXT, int: Kind.INTEGER, float: Kind.REAL, bool: Kind.BOOLEAN}
+_PLAIN = {str: Kind.TEXT, int: Kind.INTEGER, float: Kind.REAL, bool: Kind.BOOLEAN, bytes: Kind.BYTES}
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -211,6 +212,22 @@ class Deletion(msgspec.Struct, frozen=True):
     session_id: str
 
 
+class KeptNotification(msgspec.Struct, frozen=True):
+    """A notification: the number of its shape and its values, see `packing`.
+
+    Those of earlier versions have a name, a cause and their params as JSON instead, which are empty in all others.
+    """
+
+    session_id: str
+    seq: int
+    name: str
+    cause: str
+    at: float
+    params: str
+    shape: int | None
+    told: bytes | None
+
+
 class CountedThread(msgspec.Struct, frozen=True):
     """A thread of an agent: how many tasks it has, the first `arrival`, and when the first and the last were made."""
 
@@ -241,7 +258,8 @@ ROOM = Table("room", RoomRecord, key="session_id id")
 MESSAGE = Table("message", MessageRecord, key="session_id room_id number")
 LIMITS = Table("limits", SessionLimits, key="session_id", beside="session_id", whole="stated")
 LINK = Table("link", Link, key="session_id kind sender recipient", beside="session_id")
-NOTIFICATION = Table("notification", Notification, key="session_id seq", first="session_id seq")
+NOTIFICATION = Table("notification", KeptNotification, key="session_id seq")
+SHAPE = Table("shape", Shape, key="number")
 
 OF_A_SESSION: tuple[Table[Any], ...] = (
     AGENT,

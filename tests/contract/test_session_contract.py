@@ -31,7 +31,7 @@ from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.store import SLICE_ROWS, SqliteStore
-from ai_whisperer.store.tables import Row
+from ai_whisperer.store.tables import SHAPE, Row
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, tell, unit_with
 
@@ -100,6 +100,8 @@ def rows_of(connection: apsw.Connection, session_id: str) -> dict[str, int]:
     """How many rows each table has of the session."""
     counts: dict[str, int] = {}
     for (table,) in list(connection.execute("SELECT name FROM sqlite_master WHERE type='table'")):
+        if table == SHAPE.name:
+            continue  # of all sessions
         columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         key = "session_id" if "session_id" in columns else "id"
         counting = f"SELECT count(*) FROM {table} WHERE {key}=?"  # noqa: S608 - the names come from the schema
@@ -260,7 +262,7 @@ def test_a_list_is_read_without_what_is_not_in_it(sql: str, bindings: tuple[obje
 
 @pytest.mark.parametrize("sql", [queries.NOTIFICATIONS_NAMING, queries.LAST_NOTIFICATIONS_NAMING])
 def test_the_log_of_an_agent_is_looked_for_between_two_numbers_only(sql: str) -> None:
-    (step,) = plan_of(sql, "s", 1, 9, '"ada"', 5)
+    (step,) = plan_of(sql, "s", 1, 9, b"\xa3ada", '"ada"', 5)
     assert step == "SEARCH notification USING PRIMARY KEY (session_id=? AND seq>? AND seq<?)"
 
 
@@ -484,6 +486,33 @@ def test_the_totals_of_an_older_database_are_those_of_the_tasks_in_it(tmp_path: 
         assert [(each.id, each.tasks, each.first_at, each.last_at) for each in threads] == [
             ("th", 3, 2.0, 2.0),
             ("t9", 1, 2.0, 2.0),
+        ]
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_notifications_of_an_older_database_are_read_as_they_are_beside_new_ones(tmp_path: Path) -> None:
+    old = database_of_version(tmp_path, 14)
+    params = '{"agentId":"ada","n":1}'
+    old.execute("INSERT INTO notification VALUES ('s', 1, 'told', 'test', 1.0, ?)", (params,))
+    old.close()
+
+    async def main() -> None:
+        for _ in range(2):
+            store = SqliteStore.open(tmp_path)
+            unit = Unit()
+            tell(unit, "s", "told", params={"agent_id": "ada", "n": 1})
+            await store.submit(unit)
+            await store.close()
+        store = SqliteStore.open(tmp_path)
+        notes = await store.notifications("s", after=0, limit=9)
+        assert [replace(note, seq=0) for note in notes] == 3 * [replace(notes[0], seq=0)]
+        assert [list(note.params) for note in notes] == 3 * [["agentId", "n"]]
+        assert [each.seq for each in await store.notifications_naming("s", "ada", after=0, before=9, limit=9)] == [
+            1,
+            2,
+            3,
         ]
         await store.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -406,6 +407,22 @@ def test_after_a_refusal_whoever_decided_it_is_refused_for_good_and_others_are_n
         assert [each.id for each in (await store.load("s")).tasks] == ["t1", "t4"]
 
     run(scenario)
+
+
+def test_what_is_first_told_in_a_unit_that_is_refused_can_be_told_and_read_later(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        await store.submit(unit_with(task("t1")))
+        with pytest.raises(StoreRefusedError):
+            await store.submit(unit_with(task("t1"), note="x"))
+        await store.submit(unit_with(note="x"))
+        await store.close()
+        store = SqliteStore.open(tmp_path)
+        (note,) = await store.notifications("s", after=0, limit=9)
+        assert (note.name, note.params) == ("x", {"n": "x"})
+        await store.close()
+
+    asyncio.run(main())
 
 
 def test_a_thousand_units_are_committed_in_few_groups(run: Run) -> None:

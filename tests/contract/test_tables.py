@@ -19,7 +19,7 @@ from ai_whisperer.domain.tasks import Origin, Priority, TaskRecord
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.operations import UPDATE_MAIL
 from ai_whisperer.store.sqlite.opening import migrate
-from ai_whisperer.store.tables import DELETION, LIMITS, MAIL, OF_A_SESSION, SESSION, TASK, Kind, Row, Table
+from ai_whisperer.store.tables import DELETION, LIMITS, MAIL, OF_A_SESSION, SESSION, SHAPE, TASK, Kind, Row, Table
 
 from .records import agent, mail, task
 
@@ -29,10 +29,11 @@ _TYPES = {
     Kind.INTEGER: "INTEGER",
     Kind.BOOLEAN: "INTEGER",
     Kind.REAL: "REAL",
+    Kind.BYTES: "BLOB",
 }
 
 
-@pytest.mark.parametrize("table", [SESSION, DELETION, *OF_A_SESSION], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [SESSION, DELETION, SHAPE, *OF_A_SESSION], ids=lambda table: table.name)
 def test_the_migrations_make_the_columns_of_the_records_in_their_order(table: Table[Any]) -> None:
     connection = apsw.Connection(":memory:")
     migrate(connection)

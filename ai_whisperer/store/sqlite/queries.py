@@ -54,14 +54,17 @@ LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_
 NOTIFICATION_AT: Final = "SELECT at FROM notification WHERE session_id=? AND seq=?"
 LAST_AT: Final = "SELECT at FROM notification WHERE session_id=? ORDER BY seq DESC LIMIT 1"
 NOTIFICATIONS_AFTER: Final = """
-SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+SELECT * FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
 _NAMING = """
-SELECT seq, name, cause, at, params FROM notification
-WHERE session_id=? AND seq>? AND seq<? AND instr(params, ?) ORDER BY seq{} LIMIT ?"""
+SELECT * FROM notification
+WHERE session_id=? AND seq>? AND seq<? AND (instr(told, ?) OR instr(params, ?)) ORDER BY seq{} LIMIT ?"""
 NOTIFICATIONS_NAMING: Final = _NAMING.format("")
 LAST_NOTIFICATIONS_NAMING: Final = _NAMING.format(" DESC")
 NOTIFICATION_SIZES_AFTER: Final = """
-SELECT octet_length(params) FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+SELECT octet_length(params) + coalesce(octet_length(told), 0) FROM notification
+WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+
+SHAPES: Final = "SELECT * FROM shape"
 
 AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
 TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"

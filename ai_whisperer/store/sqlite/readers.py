@@ -15,6 +15,7 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.snapshot import InboxMail, Link, LinkKind
 from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.tables import AGENT, Row
 
 _definition = msgspec.json.Decoder(AgentDefinition).decode
@@ -60,6 +61,13 @@ def mails_received(links: Iterable[Link]) -> dict[str, int]:
     return dict(counts)
 
 
-def notification_from(session_id: str, row: Row) -> Notification:
-    seq, name, cause, at, params = row
-    return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=_params(params))
+def notification_reader(packing: Packing) -> Callable[[Row], Notification]:
+    read = packing.read
+
+    def notification_from(row: Row) -> Notification:
+        session_id, seq, name, cause, at, params, shape, told = row
+        if shape is not None:
+            return read(session_id, seq, at, shape, told)
+        return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=_params(params))
+
+    return notification_from

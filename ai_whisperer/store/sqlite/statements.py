@@ -46,7 +46,8 @@ def _counting(operation: Count[Any]) -> str:
 
 
 def _places(operation: RowOperation[Any]) -> str:
-    return ",".join("?" * len(operation.columns))
+    given = {column.name for column in operation.columns}
+    return ",".join("?" if column.name in given else "''" for column in operation.table.columns)
 
 
 class _Statements(dict[Operation, str]):

@@ -28,6 +28,7 @@ from ai_whisperer.store.base import FailureListener, Listener, SessionSnapshot, 
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.groups import GroupCommit
 from ai_whisperer.store.layout import keep_out_of_git
+from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.sqlite import opening, queries, readers
 from ai_whisperer.store.sqlite.acknowledged import Acknowledged
 from ai_whisperer.store.sqlite.committers import Committer, InlineCommitter, ThreadCommitter
@@ -68,7 +69,9 @@ class SqliteStore:
         self._deleting: set[str] = set()
         self._gives_back = opening.gives_back(writing)
         self._writer = SqliteWriter(writing, committer, custody)
-        self._groups = GroupCommit(self._writer)
+        packing = Packing(self._all(queries.SHAPES, (), tables.SHAPE.read))
+        self._read_notification = readers.notification_reader(packing)
+        self._groups = GroupCommit(self._writer, packing)
 
     @classmethod
     def open(
@@ -342,24 +345,19 @@ class SqliteStore:
         self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
     ) -> list[Notification]:
         most = limit if max_bytes is None else self._notes_within(session_id, after, limit, max_bytes)
-        return self._all(
-            queries.NOTIFICATIONS_AFTER,
-            (session_id, after, most),
-            lambda row: readers.notification_from(session_id, row),
-        )
+        return self._all(queries.NOTIFICATIONS_AFTER, (session_id, after, most), self._read_notification)
 
     async def notifications_naming(
         self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
     ) -> list[Notification]:
-        return self._naming(queries.NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
+        bindings = (session_id, after, before, *_texts_of(agent_id), limit)
+        return self._all(queries.NOTIFICATIONS_NAMING, bindings, self._read_notification)
 
     async def last_notifications_naming(
         self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
     ) -> list[Notification]:
-        return self._naming(queries.LAST_NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
-
-    def _naming(self, sql: str, session_id: str, bindings: Row) -> list[Notification]:
-        return self._all(sql, (session_id, *bindings), lambda row: readers.notification_from(session_id, row))
+        bindings = (session_id, after, before, *_texts_of(agent_id), limit)
+        return self._all(queries.LAST_NOTIFICATIONS_NAMING, bindings, self._read_notification)
 
     def _notes_within(self, session_id: str, after: int, limit: int, max_bytes: int) -> int:
         """How many of the notifications together take so many bytes."""
@@ -386,6 +384,11 @@ class SqliteStore:
     def _one(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> _T | None:
         found = self._all(sql, bindings, convert)
         return found[0] if found else None
+
+
+def _texts_of(agent_id: str) -> tuple[bytes, str]:
+    """The id as it stands in what is packed, and in JSON."""
+    return msgspec.msgpack.encode(agent_id), f'"{agent_id}"'
 
 
 def _closed(connection: apsw.Connection) -> None:
