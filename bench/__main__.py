@@ -24,6 +24,7 @@ from bench import (
     w7_sandbox,
     w8_files,
     w9_models,
+    w10_history,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -54,6 +55,7 @@ WORKLOADS: dict[str, Workload] = {
         w7_sandbox,
         w8_files,
         w9_models,
+        w10_history,
         import_time,
     )
 }

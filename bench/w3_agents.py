@@ -21,7 +21,8 @@ from bench.report import Figure, Target
 
 TITLE = "W3"
 MANY = 10_000
-USED = 1_000
+USED = 2_000
+_AT_ONCE = 50
 
 _TOOL_NAMES = ("read_page", "write_page", "find_page", "list_pages", "drop_page")
 _BYTES_IN_PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -52,12 +53,14 @@ def figures(samples: Samples) -> list[Figure]:
         Figure("own tools: memory", "KB/agent", memory["ours own"], floor=memory["floor own"], target=Target(10.0)),
         Figure(f"own tools: {agents} created", "s", seconds["ours own"], floor=seconds["floor own"], target=in_time),
         Figure("own tools: new asyncio tasks", "tasks", tasks["ours own"], target=Target(0.0), typical=max),
-        Figure("shared tools: memory", "KB/agent", memory["ours shared"], floor=memory["floor shared"]),
+        Figure(
+            "shared tools: memory", "KB/agent", memory["ours shared"], floor=memory["floor shared"], target=Target(6.0)
+        ),
         Figure(f"shared tools: {agents} created", "s", seconds["ours shared"], floor=seconds["floor shared"]),
         Figure(
             "own tools: held by Python (tracemalloc)", "KB/agent", memory["ours traced"], floor=memory["floor traced"]
         ),
-        Figure("own tools: memory after one task each", "KB/agent", memory["ours used"]),
+        Figure("own tools: memory after one task each", "KB/agent", memory["ours used"], target=Target(10.0)),
     ]
 
 
@@ -115,7 +118,7 @@ async def ours_agents(folder: Path, *, agents: int, tools: str, memory: str) -> 
 
 
 async def ours_used_agents(folder: Path, *, agents: int) -> Sample:
-    """What an agent takes after its first task: the schemas of tools are built when a model is told about them."""
+    """What an agent keeps after its first task; few run at the same time, since what a loop takes goes with it."""
     model = FunctionModel(lambda _: "Done.")
     async with AsyncAgentSessionManager(folder, model_factory=lambda _: model) as manager:
 
@@ -125,7 +128,8 @@ async def ours_used_agents(folder: Path, *, agents: int) -> Sample:
 
         await use(agents)
         meter = _Meter("resident")
-        await asyncio.gather(*map(use, range(agents)))
+        for begin in range(0, agents, _AT_ONCE):
+            await asyncio.gather(*map(use, range(begin, min(begin + _AT_ONCE, agents))))
         return meter.read(agents)
 
 

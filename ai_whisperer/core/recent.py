@@ -19,7 +19,7 @@ PAGE_NOTES = 32
 PAGE_BYTES = 48 << 10
 """A reader gets so much at once, but one notification at least."""
 
-_NOTE_BYTES = 500
+NOTE_BYTES = 500
 _VALUE_BYTES = 50
 """What a notification, and a value within another, takes beside its texts."""
 
@@ -91,12 +91,12 @@ def size_of_params(text: str) -> int:
     Whoever has the text at hand is told sooner by it than by `size_of`.
     """
     length = len(text) if text.isascii() else sys.getsizeof(text)
-    return _NOTE_BYTES + length + _VALUE_BYTES * text.count(",")
+    return NOTE_BYTES + length + _VALUE_BYTES * text.count(",")
 
 
 def size_of(note: Notification) -> int:
     """About how many bytes the notification takes in memory."""
-    size = _NOTE_BYTES
+    size = NOTE_BYTES
     for value in note.params.values():
         kind = type(value)
         if kind is str:

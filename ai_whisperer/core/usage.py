@@ -91,6 +91,24 @@ def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
     return sum(map(usage_of, steps), _NOTHING)
 
 
+def usage_without(total: Usage, part: Usage) -> Usage:
+    """A total without a part of it. The memory stays: it is that of the largest, which is not taken back."""
+    cost = total.cost_usd
+    return Usage(
+        input_tokens=total.input_tokens - part.input_tokens,
+        output_tokens=total.output_tokens - part.output_tokens,
+        cached_tokens=total.cached_tokens - part.cached_tokens,
+        cost_usd=None if cost is None else cost - (part.cost_usd or 0.0),
+        model_calls=total.model_calls - part.model_calls,
+        tool_calls=total.tool_calls - part.tool_calls,
+        wall_seconds=total.wall_seconds - part.wall_seconds,
+        cpu_seconds=total.cpu_seconds - part.cpu_seconds,
+        memory_bytes=total.memory_bytes,
+        mails_sent=total.mails_sent - part.mails_sent,
+        unpriced_tokens=total.without_price - part.without_price,
+    )
+
+
 def _seconds(step: StepRecord) -> float:
     """How long the call took, to the microsecond; clocks may be set back."""
     return 0.0 if step.finished_at is None else max(round(step.finished_at - step.started_at, 6), 0.0)

@@ -8,7 +8,7 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.base import Told
 
 
-class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Committed(msgspec.Struct, frozen=True, gc=False):
     """An entry of the log that was just written. Its params are made when somebody reads it, which may be never."""
 
     seq: int

@@ -5,6 +5,20 @@ from __future__ import annotations
 import msgspec
 
 from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.record import Record
+
+
+class AgentTotals(Record, frozen=True, kw_only=True):
+    """What is counted of the tasks of an agent, but for those that run: how many were begun, and what they used.
+
+    `active_at` is when a task of the agent began or ended last, as far as was known when one ended.
+    """
+
+    session_id: str
+    agent_id: str
+    tasks: int = 0
+    usage: Usage = Usage()
+    active_at: float = 0.0
 
 
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.committed import Committed
-from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
@@ -23,6 +22,7 @@ from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
 from ai_whisperer.domain.snapshot import InboxMail, Link
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.domain.timers import TimerRecord
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import StoreError
 from ai_whisperer.store import operations
@@ -85,15 +85,19 @@ class Unit:
     def delete_timer(self, session_id: str, timer_id: str) -> None:
         self.changes.append((operations.DELETE_TIMER, (session_id, timer_id)))
 
-    def agent_was_active(self, task: TaskRecord) -> None:
-        """Keep when the task ended, of which it does not tell itself any more."""
-        self.changes.append((operations.RAISE_ACTIVE_AT, (task.finished_at, task.session_id, task.agent_id)))
+    def insert_task(self, task: TaskRecord) -> None:
+        """Add a new task, which is counted in its thread."""
+        self._insert_task(task)
+        at = task.created_at
+        thread = (task.session_id, task.agent_id, task.thread_id, task.arrival, 1, at, at)
+        self.changes.append((operations.COUNT_IN_THREAD, thread))
 
     put_session = operations.PUT_SESSION.adder()
     insert_agent = operations.INSERT_AGENT.adder()
     update_agent = operations.UPDATE_AGENT.adder()
     update_definition = operations.UPDATE_DEFINITION.adder()
-    insert_task = operations.INSERT_TASK.adder()
+    put_totals = operations.PUT_TOTALS.adder()
+    _insert_task = operations.INSERT_TASK.adder()
     update_task = operations.UPDATE_TASK.adder()
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
     put_step = operations.PUT_STEP.adder()
@@ -110,6 +114,7 @@ class Unit:
     delete_schedule = operations.DELETE_SCHEDULE.adder()
     put_room = operations.PUT_ROOM.adder()
     insert_message = operations.INSERT_MESSAGE.adder()
+    put_shape = operations.PUT_SHAPE.adder()
     put_link = operations.PUT_LINK.adder_beside()
     put_limits = operations.PUT_LIMITS.adder_beside()
     """What the session states; under `SERVER` what the server does."""
@@ -118,9 +123,10 @@ class Unit:
 class SessionSnapshot(Record, frozen=True, kw_only=True):
     """What is needed to take a session up where it was: its agents and all that is not finished.
 
-    `approvals` are those that are pending and those that were given, of the tasks that have not ended. `active_at` is
-    when a task of an agent began or ended last, `rooms_last_at` when something was said last in a room. `dead_tasks`
-    counts the tasks that wait for a person, by agent.
+    `approvals` are those that are pending and those that were given, of the tasks that have not ended. `totals` are by
+    agent, as they were put last. `mails_received` and `mail_sequences`, the number of the last mail of a sender, know
+    those mails that have a link. `rooms_last_at` is when something was said last in a room. `dead_tasks` counts the
+    tasks that wait for a person, by agent.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -134,8 +140,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     rooms: tuple[RoomRecord, ...]
     mails_received: dict[str, int]
     mail_sequences: dict[str, int]
-    usage: dict[str, AgentUsage]
-    active_at: dict[str, float]
+    totals: dict[str, AgentTotals]
     rooms_last_at: dict[str, float]
     links: tuple[Link, ...]
     dead_tasks: dict[str, int]
@@ -143,13 +148,6 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     last_arrival: int
     last_seq: int
     last_at: float
-
-
-class AgentUsage(Record, frozen=True, kw_only=True):
-    """How many tasks an agent has begun and what they used; in a snapshot, without those that run."""
-
-    tasks: int = 0
-    usage: Usage = Usage()
 
 
 class StoreHealth(NamedTuple):
@@ -273,7 +271,9 @@ class Store(Protocol):
         """Whose tasks failed after that time, with which error code, and when, in order."""
         ...
 
-    async def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]: ...
+    async def threads_of_agent(self, session_id: str, agent_id: str) -> list[ThreadSummary]:
+        """In the order in which they began."""
+        ...
 
     async def dead_tasks(self, session_id: str) -> list[TaskRecord]: ...
 
@@ -328,7 +328,7 @@ class Store(Protocol):
     ) -> list[Notification]:
         """The first of those between the two numbers in whose params the agent's id stands as a text, in order.
 
-        All between the numbers are looked at: keep them close to each other.
+        All between the numbers are looked at: keep them close to each other. One may be among them that only seems to.
         """
         ...
 

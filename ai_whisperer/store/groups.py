@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Protocol
 
-from ai_whisperer.core.recent import size_of_params
+from ai_whisperer.core.recent import NOTE_BYTES, size_of_params
 from ai_whisperer.domain.committed import Committed
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError, StoreRefusedError, WhispererError
 from ai_whisperer.store.base import FailureListener, Listener, Unit
+from ai_whisperer.store.packing import Packing
+from ai_whisperer.store.shapes import Shape
 from ai_whisperer.store.tables import Row, encode
 
 Pending = tuple[Unit, "asyncio.Future[None]"]
@@ -37,14 +39,17 @@ class Group:
     by itself.
     """
 
-    __slots__ = ("_known", "_numbers", "banned", "deleted", "notifications", "pending", "sizes", "written")
+    __slots__ = ("_known", "_numbers", "_packing", "banned", "deleted", "notifications", "pending", "sizes", "written")
 
-    def __init__(self, pending: list[Pending], known: dict[str, int], banned: set[FailureListener]) -> None:
+    def __init__(
+        self, pending: list[Pending], known: dict[str, int], banned: set[FailureListener], packing: Packing
+    ) -> None:
         """`known` has the last number of sessions as it is on disk.
 
         `banned` is whose units are refused. If there are any, each unit has to be written by itself.
         """
         self._known = known
+        self._packing = packing
         self.banned = banned
         self._numbers: dict[str, int] = {}
         self.pending = pending
@@ -58,7 +63,7 @@ class Group:
 
         `last_seq_of` tells the last number of a session of which it is not known.
         """
-        rows, sizes, notifications = [], self.sizes, self.notifications
+        rows, sizes, notifications, packers = [], self.sizes, self.notifications, self._packing.packers
         session, seq = None, 0
         for unit, _ in pending:
             if unit.deleted_sessions:
@@ -69,13 +74,22 @@ class Group:
                     session = session_id
                     seq = self._numbers.get(session_id) or self._last(session_id, last_seq_of)
                 self._numbers[session_id] = seq = seq + 1
-                text = encode(told).decode()
-                rows.append((session_id, seq, name, cause, at, text))
-                sizes.append(size_of_params(text))
-                notifications.append(
-                    Committed(seq=seq, session_id=session_id, name=name, cause=cause, at=at, told=told)
-                )
+                packer = packers.get(name)
+                if packer is None or packer[0] is not type(told):
+                    packer = self._packing.packer(name, type(told))
+                _, shape, pack, short_bytes = packer
+                packed = pack(told, cause)
+                rows.append((session_id, seq, at, shape, packed))
+                length = len(packed)
+                is_short = length <= short_bytes
+                sizes.append(NOTE_BYTES + 4 * length if is_short else size_of_params(encode(told).decode()))
+                notifications.append(Committed(seq, session_id, name, cause, at, told))
         return rows
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """Those that are not in the store yet: they are put beside what was numbered."""
+        return self._packing.fresh
 
     def _last(self, session_id: str, last_seq_of: Callable[[str], int]) -> int:
         """The last number of a session before this group."""
@@ -126,6 +140,8 @@ class Group:
             for session_id in self.deleted:
                 self._known.pop(session_id, None)
         self._known.update(self._numbers)
+        if self._packing.fresh:
+            self._packing.settle(is_whole=self.written is self.pending)
         taken = self.notifications, self.sizes
         self.notifications, self.sizes = [], []
         return taken
@@ -163,8 +179,9 @@ class GroupWriter(Protocol):
 class GroupCommit:
     """Takes units, has them committed in groups, and tells of what was committed."""
 
-    def __init__(self, writer: GroupWriter) -> None:
+    def __init__(self, writer: GroupWriter, packing: Packing) -> None:
         self._writer = writer
+        self._packing = packing
         self._waiting: deque[Pending] = deque()
         self._flying: Group | None = None
         self._last_seq: dict[str, int] = {}
@@ -248,7 +265,7 @@ class GroupCommit:
         loop = self._loop
         if self._flying is not None or not self._waiting or self._failure is not None or loop is None:
             return
-        self._flying = group = Group(self._take_group(), self._last_seq, self._banned)
+        self._flying = group = Group(self._take_group(), self._last_seq, self._banned, self._packing)
         self._flying_since = loop.time()
         try:
             self._writer.commit(group, loop, self._committed)

@@ -23,8 +23,8 @@ class Verb(Enum):
     """It takes the place of the one of its key, if there is one."""
     UPDATE = "update"
     """Some columns change. The values of the key follow those of the columns."""
-    RAISE = "raise"
-    """As `UPDATE`, but what is there stays if it is more."""
+    COUNT = "count"
+    """It is new, or is added to the one of its key: see `Count`."""
     DELETE = "delete"
     """It goes. The values are the key."""
     DELETE_SOME = "delete_some"
@@ -38,7 +38,10 @@ class Operation:
 
 
 class RowOperation(Operation, Generic[_Kept]):
-    """An operation on a table of such records. `names` are those of the columns that change, if not all do."""
+    """An operation on a table of such records.
+
+    `names` are those of the columns that change, or that are given, if not all are: the others are empty texts.
+    """
 
     __slots__ = ("_names", "table", "verb")
 
@@ -51,9 +54,9 @@ class RowOperation(Operation, Generic[_Kept]):
     def columns(self) -> tuple[Column, ...]:
         """Which values it takes."""
         table, names = self.table, self._names
-        if self.verb in (Verb.INSERT, Verb.PUT):
-            return table.columns
-        by_name = {column.name: column for column in (*table.columns, *table.later)}
+        by_name = {column.name: column for column in table.columns}
+        if self.verb in (Verb.INSERT, Verb.PUT, Verb.COUNT):
+            return tuple(by_name[name] for name in names) or table.columns
         if self.verb is Verb.DELETE_SOME:
             return by_name["session_id"], Column("limit", Kind.INTEGER, int)
         return tuple(by_name[name] for name in (*names, *table.key))
@@ -65,6 +68,18 @@ class RowOperation(Operation, Generic[_Kept]):
     def adder_beside(self) -> Callable[[Any, str, _Kept], None]:
         """The same for a record that does not know its session."""
         return _Adder(self, "lambda unit, session_id, it: unit.changes.append((operation, {values}))")
+
+
+class Count(RowOperation[_Kept]):
+    """A row that is added to what is there: in the columns of these names the sum is kept, the least or the most."""
+
+    __slots__ = ("least", "most", "summed")
+
+    def __init__(self, table: Table[_Kept], *, summed: str, least: str = "", most: str = "") -> None:
+        super().__init__(Verb.COUNT, table)
+        self.summed = summed.split()
+        self.least = least.split()
+        self.most = most.split()
 
 
 class _Adder:
@@ -99,8 +114,8 @@ def _put(table: Table[_Kept]) -> RowOperation[_Kept]:
     return RowOperation(Verb.PUT, table)
 
 
-def _update(table: Table[_Kept], names: str, verb: Verb = Verb.UPDATE) -> RowOperation[_Kept]:
-    return RowOperation(verb, table, names)
+def _update(table: Table[_Kept], names: str) -> RowOperation[_Kept]:
+    return RowOperation(Verb.UPDATE, table, names)
 
 
 def _delete(table: Table[_Kept]) -> RowOperation[_Kept]:
@@ -116,9 +131,10 @@ DELETE_SOME = {table: RowOperation(Verb.DELETE_SOME, table) for table in tables.
 INSERT_AGENT = _insert(tables.AGENT)
 UPDATE_AGENT = _update(tables.AGENT, "state started sleep reason started_at paused_limit")
 UPDATE_DEFINITION = _update(tables.AGENT, "definition own_tools")
-RAISE_ACTIVE_AT = _update(tables.AGENT, "active_at", Verb.RAISE)
+PUT_TOTALS = _put(tables.AGENT_TOTAL)
 
 INSERT_TASK = _insert(tables.TASK)
+COUNT_IN_THREAD = Count(tables.THREAD, summed="tasks", least="arrival first_at", most="last_at")
 UPDATE_TASK = _update(
     tables.TASK,
     "state attempts progress_percent progress_note result error usage started_at finished_at not_before restarts",
@@ -145,4 +161,5 @@ PUT_ROOM = _put(tables.ROOM)
 INSERT_MESSAGE = _insert(tables.MESSAGE)
 PUT_LIMITS = _put(tables.LIMITS)
 
-INSERT_NOTIFICATION = _insert(tables.NOTIFICATION)
+INSERT_NOTIFICATION = RowOperation(Verb.INSERT, tables.NOTIFICATION, "session_id seq at shape told")
+PUT_SHAPE = _put(tables.SHAPE)

@@ -20,14 +20,15 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.domain.snapshot import Link
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.timers import TimerRecord
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitRecord
+from ai_whisperer.store.shapes import Shape
 
 Row = tuple[Any, ...]
 _Kept = TypeVar("_Kept", bound=msgspec.Struct)
@@ -44,9 +45,10 @@ class Kind(Enum):
     REAL = "real"
     BOOLEAN = "boolean"
     JSON = "json"
+    BYTES = "bytes"
 
 
-_PLAIN = {str: Kind.TEXT, int: Kind.INTEGER, float: Kind.REAL, bool: Kind.BOOLEAN}
+_PLAIN = {str: Kind.TEXT, int: Kind.INTEGER, float: Kind.REAL, bool: Kind.BOOLEAN, bytes: Kind.BYTES}
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -63,8 +65,8 @@ class Table(Generic[_Kept]):
 
     The columns stand in the order of the fields, but for those in `first`. `beside` has the columns that no record
     has: they are given beside it and come before all others. A column in `drawn` shows a value from within a field,
-    such as `origin.root_id`, to be found by it, and comes before that field. The columns in `later` are empty until an
-    operation of their own fills them. With `whole` the record is kept as one value in a column of this name.
+    such as `origin.root_id`, to be found by it, and comes before that field. With `whole` the record is kept as one
+    value in a column of this name.
     """
 
     def __init__(
@@ -76,12 +78,10 @@ class Table(Generic[_Kept]):
         first: str = "",
         beside: str = "",
         drawn: Mapping[str, str] | None = None,
-        later: Sequence[Column] = (),
         whole: str = "",
     ) -> None:
         self.name = name
         self.key = tuple(key.split())
-        self.later = tuple(later)
         self._record = record
         self._whole = whole
         self._drawn = drawn or {}
@@ -123,7 +123,7 @@ class Table(Generic[_Kept]):
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Those that a new row gives a value, in the order in which the table has them; those in `later` follow."""
+        """In the order in which the table has them."""
         found = [Column(name, Kind.TEXT, str) for name in self._beside]
         if self._whole:
             return (*found, Column(self._whole, Kind.JSON, self._record))
@@ -212,12 +212,40 @@ class Deletion(msgspec.Struct, frozen=True):
     session_id: str
 
 
+class KeptNotification(msgspec.Struct, frozen=True):
+    """A notification: the number of its shape and its values, see `packing`.
+
+    Those of earlier versions have a name, a cause and their params as JSON instead, which are empty in all others.
+    """
+
+    session_id: str
+    seq: int
+    name: str
+    cause: str
+    at: float
+    params: str
+    shape: int | None
+    told: bytes | None
+
+
+class CountedThread(msgspec.Struct, frozen=True):
+    """A thread of an agent: how many tasks it has, the first `arrival`, and when the first and the last were made."""
+
+    session_id: str
+    agent_id: str
+    id: str
+    arrival: int
+    tasks: int
+    first_at: float
+    last_at: float
+
+
 SESSION = Table("session", SessionRecord, key="id")
 DELETION = Table("deletion", Deletion, key="session_id")
-AGENT = Table(
-    "agent", AgentRecord, key="session_id id", later=[Column("active_at", Kind.REAL, float, is_nullable=True)]
-)
+AGENT = Table("agent", AgentRecord, key="session_id id")
+AGENT_TOTAL = Table("agent_total", AgentTotals, key="session_id agent_id")
 TASK = Table("task", TaskRecord, key="session_id id", first="id session_id", drawn={"root_id": "origin.root_id"})
+THREAD = Table("thread", CountedThread, key="session_id agent_id id")
 STEP = Table("step", StepRecord, key="session_id task_id number")
 MAIL = Table("mail", MailRecord, key="session_id id", first="id session_id")
 TIMER = Table("timer", TimerRecord, key="session_id id")
@@ -230,11 +258,14 @@ ROOM = Table("room", RoomRecord, key="session_id id")
 MESSAGE = Table("message", MessageRecord, key="session_id room_id number")
 LIMITS = Table("limits", SessionLimits, key="session_id", beside="session_id", whole="stated")
 LINK = Table("link", Link, key="session_id kind sender recipient", beside="session_id")
-NOTIFICATION = Table("notification", Notification, key="session_id seq", first="session_id seq")
+NOTIFICATION = Table("notification", KeptNotification, key="session_id seq")
+SHAPE = Table("shape", Shape, key="number")
 
 OF_A_SESSION: tuple[Table[Any], ...] = (
     AGENT,
+    AGENT_TOTAL,
     TASK,
+    THREAD,
     STEP,
     MAIL,
     TIMER,

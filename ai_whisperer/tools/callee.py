@@ -74,19 +74,31 @@ def callee_of(candidate: Any, tool: str, *, context: type) -> Callee:
 
 
 class _FunctionCallee:
-    """A function of Python."""
+    """A function of Python. Its signature is shared with those that are called in the same way."""
 
-    __slots__ = ("_context", "_function", "is_async", "parse", "schema", "takes_context")
+    __slots__ = ("_function", "_signature")
 
     def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
         self._function = function
-        self._context = signature.context
-        self.is_async = signature.is_async
-        self.schema = signature.parameters.schema
-        self.takes_context = signature.context is not None
-        self.parse = signature.parameters.parse
+        self._signature = signature
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return self._signature.parameters.schema
+
+    @property
+    def takes_context(self) -> bool:
+        return self._signature.context is not None
+
+    @property
+    def is_async(self) -> bool:
+        return self._signature.is_async
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        return self._signature.parameters.parse(arguments)
 
     def call(self, values: dict[str, Any], context: Any) -> Any:
-        if self._context is not None:
-            values[self._context] = context
+        filled = self._signature.context
+        if filled is not None:
+            values[filled] = context
         return self._function(**values)

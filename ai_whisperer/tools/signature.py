@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Callable
 from typing import Annotated, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import msgspec
 
@@ -16,7 +16,7 @@ from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.tools.parameters import Parameter, Parameters
 
 
-class Signature(msgspec.Struct, frozen=True):
+class Signature(msgspec.Struct, frozen=True, weakref=True):
     """The parameters that models give; `context` is the one that the runtime fills."""
 
     parameters: Parameters
@@ -27,6 +27,9 @@ class Signature(msgspec.Struct, frozen=True):
 _known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
 """One function may be provided for many agents."""
 
+_shared: WeakValueDictionary[tuple[Any, ...], Signature] = WeakValueDictionary()
+"""So may functions that are made anew for each agent, of one code: only what they close over is their own."""
+
 
 def signature_of(function: Callable[..., Any], tool: str, *, context: type) -> Signature:
     """How the function is called; `context` is the type of what the runtime fills in.
@@ -35,9 +38,48 @@ def signature_of(function: Callable[..., Any], tool: str, *, context: type) -> S
     """
     if not isinstance(function, types.FunctionType):
         return _read(function, tool, context)
-    if (known := _known.get(function)) is None:
-        known = _known[function] = _read(function, tool, context)
+    key = _key_of(function, context)
+    known = _known.get(function) if key is None else _shared.get(key)
+    if known is None:
+        known = _read(function, tool, context)
+        if key is None:
+            _known[function] = known
+        else:
+            _shared[key] = known
     return known
+
+
+class _Same:
+    """Equal to what holds the same object only: 1 is not True, and what has no hash has one here."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: Any) -> None:
+        self._held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other._held is self._held
+
+    def __hash__(self) -> int:
+        return id(self._held)
+
+
+def _key_of(function: types.FunctionType, context: type) -> tuple[Any, ...] | None:
+    """Equal for functions that are called in the same way; None for one that is like no other.
+
+    A decorated function says what it is called with by the one that it wraps.
+    """
+    if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        return None
+    defaults = tuple(map(_Same, function.__defaults__ or ()))
+    named = tuple((name, _Same(value)) for name, value in (function.__kwdefaults__ or {}).items())
+    hints = tuple(function.__annotations__.items())
+    key = (function.__code__, _Same(function.__globals__), context, defaults, named, hints)
+    try:
+        hash(key)
+    except TypeError:  # a hint holds a list, a dict, or an object of anybody's
+        return None
+    return key
 
 
 def name_of(function: Any) -> str:
@@ -52,7 +94,13 @@ def description_of(function: Any) -> str:
     inner = innermost(function)
     if not hasattr(inner, "__name__"):  # an object that can be called
         return inspect.cleandoc(type(inner).__call__.__doc__ or type(inner).__doc__ or "")
-    return inspect.getdoc(inner) or ""
+    return _cleaned(inner.__doc__) if isinstance(inner.__doc__, str) else inspect.getdoc(inner) or ""
+
+
+@functools.lru_cache(maxsize=1024)
+def _cleaned(docstring: str) -> str:
+    """One text for all that say the same."""
+    return inspect.cleandoc(docstring)
 
 
 def innermost(function: Any) -> Any:

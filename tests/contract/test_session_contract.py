@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
@@ -21,6 +22,7 @@ from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
 from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import StoreInUseError
 from ai_whisperer.store.base import Store, Unit
@@ -29,7 +31,7 @@ from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.store import SLICE_ROWS, SqliteStore
-from ai_whisperer.store.tables import Row
+from ai_whisperer.store.tables import SHAPE, Row
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, tell, unit_with
 
@@ -66,6 +68,7 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit = Unit()
     unit.put_session(session(session_id))
     unit.insert_agent(agent(session_id=session_id))
+    unit.put_totals(AgentTotals(session_id=session_id, agent_id="alice"))
     unit.insert_task(replace(task(), session_id=session_id))
     unit.put_step(
         StepRecord(
@@ -97,6 +100,8 @@ def rows_of(connection: apsw.Connection, session_id: str) -> dict[str, int]:
     """How many rows each table has of the session."""
     counts: dict[str, int] = {}
     for (table,) in list(connection.execute("SELECT name FROM sqlite_master WHERE type='table'")):
+        if table == SHAPE.name:
+            continue  # of all sessions
         columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         key = "session_id" if "session_id" in columns else "id"
         counting = f"SELECT count(*) FROM {table} WHERE {key}=?"  # noqa: S608 - the names come from the schema
@@ -257,7 +262,7 @@ def test_a_list_is_read_without_what_is_not_in_it(sql: str, bindings: tuple[obje
 
 @pytest.mark.parametrize("sql", [queries.NOTIFICATIONS_NAMING, queries.LAST_NOTIFICATIONS_NAMING])
 def test_the_log_of_an_agent_is_looked_for_between_two_numbers_only(sql: str) -> None:
-    (step,) = plan_of(sql, "s", 1, 9, '"ada"', 5)
+    (step,) = plan_of(sql, "s", 1, 9, b"\xa3ada", '"ada"', 5)
     assert step == "SEARCH notification USING PRIMARY KEY (session_id=? AND seq>? AND seq<?)"
 
 
@@ -439,12 +444,83 @@ def insert_what_was_known(old: apsw.Connection, operation: RowOperation[Any], ro
         old.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", (*values.values(),))  # noqa: S608
 
 
+def database_of_version(folder: Path, version: int) -> apsw.Connection:
+    """An empty database as it was made when there were so many migrations."""
+    old = apsw.Connection(str(folder / DATABASE_NAME))
+    for script in opening.migrations()[:version]:
+        old.execute(script)
+    old.execute(f"PRAGMA application_id={opening.APPLICATION_ID}; PRAGMA user_version={version}")
+    return old
+
+
+def test_the_totals_of_an_older_database_are_those_of_the_tasks_in_it(tmp_path: Path) -> None:
+    used = (
+        Usage(input_tokens=3, output_tokens=7, cost_usd=0.5, model_calls=1, memory_bytes=9),
+        Usage(input_tokens=30, wall_seconds=0.5, memory_bytes=7),  # as it was written before there were unpriced tokens
+        Usage(input_tokens=5, cost_usd=0.25, unpriced_tokens=4),
+    )
+    done = [
+        replace(task(f"t{number}", thread_id="th"), state=TaskState.COMPLETED, usage=each, started_at=1.0 + number)
+        for number, each in enumerate(used)
+    ]
+    running = replace(task("t9", arrival=9), state=TaskState.RUNNING, usage=used[0], started_at=8.0)
+    waiting = replace(task("t10", agent_id="bob"), created_at=9.0)
+    old = database_of_version(tmp_path, 13)
+    unit = unit_with(*done, running, waiting)
+    unit.insert_agent(agent())
+    for operation, row in unit.changes:
+        assert isinstance(operation, RowOperation)
+        insert_what_was_known(old, operation, row)
+    old.execute("UPDATE agent SET active_at=8.5")
+    old.close()
+
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        snapshot = await store.load("s")
+        assert snapshot.totals["alice"] == AgentTotals(
+            session_id="s", agent_id="alice", tasks=3, usage=sum(used, Usage()), active_at=8.5
+        )
+        assert snapshot.totals["bob"] == AgentTotals(session_id="s", agent_id="bob")
+        assert snapshot.last_arrival == 9
+        threads = await store.threads_of_agent("s", "alice")
+        assert [(each.id, each.tasks, each.first_at, each.last_at) for each in threads] == [
+            ("th", 3, 2.0, 2.0),
+            ("t9", 1, 2.0, 2.0),
+        ]
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_notifications_of_an_older_database_are_read_as_they_are_beside_new_ones(tmp_path: Path) -> None:
+    old = database_of_version(tmp_path, 14)
+    params = '{"agentId":"ada","n":1}'
+    old.execute("INSERT INTO notification VALUES ('s', 1, 'told', 'test', 1.0, ?)", (params,))
+    old.close()
+
+    async def main() -> None:
+        for _ in range(2):
+            store = SqliteStore.open(tmp_path)
+            unit = Unit()
+            tell(unit, "s", "told", params={"agent_id": "ada", "n": 1})
+            await store.submit(unit)
+            await store.close()
+        store = SqliteStore.open(tmp_path)
+        notes = await store.notifications("s", after=0, limit=9)
+        assert [replace(note, seq=0) for note in notes] == 3 * [replace(notes[0], seq=0)]
+        assert [list(note.params) for note in notes] == 3 * [["agentId", "n"]]
+        assert [each.seq for each in await store.notifications_naming("s", "ada", after=0, before=9, limit=9)] == [
+            1,
+            2,
+            3,
+        ]
+        await store.close()
+
+    asyncio.run(main())
+
+
 def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
-    folder = Path(opening.__file__).parent / "migrations"
-    old = apsw.Connection(str(tmp_path / DATABASE_NAME))
-    for name in ("0001_initial.sql", "0002_coordination.sql"):
-        old.execute((folder / name).read_text(encoding="utf-8"))
-    old.execute(f"PRAGMA application_id={opening.APPLICATION_ID}; PRAGMA user_version=2")
+    old = database_of_version(tmp_path, 2)
     for operation, row in a_row_in_every_table("s").changes:
         assert isinstance(operation, RowOperation)
         insert_what_was_known(old, operation, row)
@@ -461,6 +537,8 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         snapshot = await store.load("s")
         assert (snapshot.tasks, snapshot.mails, snapshot.locks) == ((task(),), (mail(),), (LOCK,))
         assert [step.requests for step in await store.steps("s", "t1")] == [2]
+        assert (snapshot.mails_received, snapshot.mail_sequences) == ({"alice": 1}, {"user": 1})
+        assert [each.id for each in await store.threads_of_agent("s", "alice")] == ["t1"]
         assert [(link.kind, link.sender, link.recipient, link.count) for link in snapshot.links] == [
             (LinkKind.MAIL, mail().sender, mail().recipient, 1)
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -15,8 +16,10 @@ from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
@@ -64,7 +67,6 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         assert snapshot.tasks == (task(),)
         assert snapshot.mails == (mail(),)
         assert snapshot.timers == (timer,)
-        assert snapshot.mail_sequences == {"user": 1}
         assert await store.steps("s", "t1") == [step, called]
         assert await store.task("s", "t1") == task()
         assert await store.mail("s", "m1") == mail()
@@ -137,18 +139,37 @@ def test_the_id_of_a_message_is_used_once_in_a_session(run: Run) -> None:
     run(scenario)
 
 
-def test_the_usage_of_an_agent_is_the_sum_over_its_tasks(run: Run) -> None:
-    used = (
-        Usage(input_tokens=3, output_tokens=7, cost_usd=0.5, model_calls=1, memory_bytes=9),
-        Usage(input_tokens=30, wall_seconds=0.5, memory_bytes=7),  # as it was written before there were unpriced tokens
-        Usage(input_tokens=5, cost_usd=0.25, unpriced_tokens=4),
-    )
+def test_the_totals_of_an_agent_are_those_that_were_put_last(run: Run) -> None:
+    used = Usage(input_tokens=3, output_tokens=7, cost_usd=0.5, model_calls=1, memory_bytes=9, unpriced_tokens=2)
+    totals = AgentTotals(session_id="s", agent_id="alice", tasks=2, usage=used, active_at=4.5)
 
     async def scenario(store: Store) -> None:
-        done = [replace(task(f"t{number}"), state=TaskState.COMPLETED, usage=each) for number, each in enumerate(used)]
-        await store.submit(unit_with(*done))
-        assert (await store.load("s")).usage["alice"].usage == sum(used, Usage())
-        assert sum(used, Usage()).unpriced_tokens == 34
+        unit = Unit()
+        unit.put_totals(replace(totals, tasks=1, usage=Usage()))
+        unit.put_totals(replace(totals, session_id="other", tasks=9))
+        await store.submit(unit)
+        unit = Unit()
+        unit.put_totals(totals)
+        await store.submit(unit)
+        assert (await store.load("s")).totals == {"alice": totals}
+
+    run(scenario)
+
+
+def test_mails_are_counted_and_numbered_by_who_reached_whom(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for number in range(1, 4):
+            unit.insert_mail(mail(f"m{number}", sequence=number, arrival=10 * number))
+        unit.insert_mail(replace(mail("m4", sequence=1, arrival=7), sender="bob"))
+        for sender, count in (("user", 3), ("bob", 1)):
+            unit.put_link("s", Link(kind=LinkKind.MAIL, sender=sender, recipient="alice", count=count, last_at=1.0))
+        unit.put_link("s", Link(kind=LinkKind.SWITCH, sender="bob", recipient="alice", count=5, last_at=1.0))
+        await store.submit(unit)
+        snapshot = await store.load("s")
+        assert snapshot.mails_received == {"alice": 4}
+        assert snapshot.mail_sequences == {"user": 3, "bob": 1}
+        assert snapshot.last_arrival == 30
 
     run(scenario)
 
@@ -181,7 +202,6 @@ def test_changes_replace_what_was_there(run: Run) -> None:
         assert await store.task("s", "t1") == ended
         assert await store.mail("s", "m1") == moved
         assert (snapshot.agents, snapshot.tasks, snapshot.mails) == ((changed,), (), ())
-        assert snapshot.usage["alice"].usage == Usage(output_tokens=7, cost_usd=0.5)
 
     run(scenario)
 
@@ -293,6 +313,7 @@ def test_open_and_dead_work_is_found_and_ended_work_is_not(run: Run) -> None:
         unit = Unit()
         for number, state in enumerate(TaskState):
             unit.insert_task(replace(task(f"t-{state}", arrival=number), state=state, started_at=1.0))
+        unit.put_totals(AgentTotals(session_id="s", agent_id="alice", tasks=len(TaskState)))
         for number, mail_state in enumerate(MailState):
             unit.insert_mail(replace(mail(f"m-{mail_state}", sequence=number, arrival=number), state=mail_state))
         await store.submit(unit)
@@ -388,11 +409,27 @@ def test_after_a_refusal_whoever_decided_it_is_refused_for_good_and_others_are_n
     run(scenario)
 
 
+def test_what_is_first_told_in_a_unit_that_is_refused_can_be_told_and_read_later(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore.open(tmp_path)
+        await store.submit(unit_with(task("t1")))
+        with pytest.raises(StoreRefusedError):
+            await store.submit(unit_with(task("t1"), note="x"))
+        await store.submit(unit_with(note="x"))
+        await store.close()
+        store = SqliteStore.open(tmp_path)
+        (note,) = await store.notifications("s", after=0, limit=9)
+        assert (note.name, note.params) == ("x", {"n": "x"})
+        await store.close()
+
+    asyncio.run(main())
+
+
 def test_a_thousand_units_are_committed_in_few_groups(run: Run) -> None:
     async def scenario(store: Store) -> None:
         assert isinstance(store, SqliteStore)
         await asyncio.gather(*(store.submit(unit_with(task(f"t{n}"), note="x")) for n in range(1000)))
-        assert store.commits <= 10
+        assert store.commits <= 15
         assert len((await store.load("s")).tasks) == 1000
 
     run(scenario)

@@ -19,7 +19,7 @@ from ai_whisperer.domain.tasks import Origin, Priority, TaskRecord
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.operations import UPDATE_MAIL
 from ai_whisperer.store.sqlite.opening import migrate
-from ai_whisperer.store.tables import DELETION, LIMITS, MAIL, OF_A_SESSION, SESSION, TASK, Kind, Row, Table
+from ai_whisperer.store.tables import DELETION, LIMITS, MAIL, OF_A_SESSION, SESSION, SHAPE, TASK, Kind, Row, Table
 
 from .records import agent, mail, task
 
@@ -29,26 +29,26 @@ _TYPES = {
     Kind.INTEGER: "INTEGER",
     Kind.BOOLEAN: "INTEGER",
     Kind.REAL: "REAL",
+    Kind.BYTES: "BLOB",
 }
 
 
-@pytest.mark.parametrize("table", [SESSION, DELETION, *OF_A_SESSION], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [SESSION, DELETION, SHAPE, *OF_A_SESSION], ids=lambda table: table.name)
 def test_the_migrations_make_the_columns_of_the_records_in_their_order(table: Table[Any]) -> None:
     connection = apsw.Connection(":memory:")
     migrate(connection)
     made = list(connection.execute('SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (table.name,)))
-    derived = [(each.name, _TYPES[each.kind], not each.is_nullable) for each in (*table.columns, *table.later)]
+    derived = [(each.name, _TYPES[each.kind], not each.is_nullable) for each in table.columns]
     assert [(name, kind, bool(required)) for name, kind, required, _ in made] == derived
     key = sorted((place, name) for name, _, _, place in made if place)
     assert tuple(name for _, name in key) == table.key
 
 
 def values_of(add: Callable[[Unit], None]) -> Row:
-    """What the one change that is added to a unit has as its values."""
+    """What the first change that is added to a unit has as its values."""
     unit = Unit()
     add(unit)
-    ((_, values),) = unit.changes
-    return values
+    return unit.changes[0][1]
 
 
 def test_a_row_holds_plain_values_and_json_text() -> None:

@@ -11,6 +11,11 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.store.packing import Packing
+from ai_whisperer.store.sqlite.readers import notification_reader
+from ai_whisperer.store.tables import SHAPE
+
 _DATABASE = "whisperer.db"
 
 
@@ -169,14 +174,8 @@ def _read(connection: apsw.Connection) -> Database:
             "ORDER BY sequence"
         )
     ]
-    notes = [
-        Note(*row)
-        for row in rows(
-            "SELECT seq, name, iif(name='mail.sent', params->>'mailId', "
-            "coalesce(params->>'stepId', params->>'taskId', params->>'mailId', params->>'agentId', "
-            "'')), params->>'agentId' FROM notification ORDER BY seq"
-        )
-    ]
+    packing = Packing(map(SHAPE.read, rows("SELECT * FROM shape")))
+    notes = [_note(row) for row in map(notification_reader(packing), rows("SELECT * FROM notification ORDER BY seq"))]
     waits = [Wait(*row) for row in rows("SELECT id, kind, task_id, target FROM wait")]
     locks = [Lock(*row) for row in rows("SELECT name, token, task_id FROM lock")]
     return Database(
@@ -191,6 +190,13 @@ def _read(connection: apsw.Connection) -> Database:
         locks={lock.name: lock for lock in locks},
         notes=notes,
     )
+
+
+def _note(told: Notification) -> Note:
+    params = told.params
+    keys = ("mailId",) if told.name == "mail.sent" else ("stepId", "taskId", "mailId", "agentId")
+    about = next((params[key] for key in keys if params.get(key) is not None), "")
+    return Note(told.seq, told.name, about, params.get("agentId"))
 
 
 def _label(arguments: str | None) -> str | None:

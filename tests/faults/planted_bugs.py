@@ -54,7 +54,7 @@ def statements_unhandled() -> None:
         self._scheduled = False
         if self._flying or not self._waiting or self._failure is not None:
             return
-        self._flying = Group(self._take_group(), self._last_seq, self._banned)
+        self._flying = Group(self._take_group(), self._last_seq, self._banned, self._packing)
         try:
             self._writer.commit(self._flying, self._loop, self._committed)
         except apsw.Error as error:

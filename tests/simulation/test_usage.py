@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+from msgspec.structs import replace
+
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.core.usage import WAITING_TOOLS
 from ai_whisperer.domain.conversation import Answer, ToolResult, ToolRun, Usage
+from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.tools.registry import COORDINATION_TOOLS
+from tests.simulation.provider import now
 from tests.simulation.stage import call, play, play_over_crash, round_of
 from tests.unit.test_metrics import values_of
 
@@ -164,6 +169,76 @@ def test_what_ended_before_a_restart_is_still_counted() -> None:
         assert (await manager.usage()).total.usage.model_calls == 5
 
     play_over_crash(begin, end, ask_and_crunch, tools=[crunch], crash_after_seconds=60)
+
+
+class RefusedOnce:
+    """The tool is called, then a request is refused once."""
+
+    def __init__(self) -> None:
+        self._refused = False
+
+    def __call__(self, request: ModelRequest) -> Answer | str:
+        if round_of(request) == 0:
+            return replace(call("crunch", seconds=3.0), usage=Usage(input_tokens=7, cost_usd=0.25))
+        if not self._refused:
+            self._refused = True
+            raise ModelRefusedError("No.")
+        return Answer(text="done", usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.5))
+
+
+WHEN_REFUSED = (1, 2, 1, 7, 0.25, 1000)
+WHEN_DONE = (1, 3, 1, 17, 0.75, 1000)
+
+
+def counted(manager: AsyncAgentSessionManager) -> tuple[object, ...]:
+    status = manager.get_agent_status("ann")
+    used = status.usage
+    calls = used.model_calls, used.tool_calls
+    return (status.tasks, *calls, used.input_tokens, used.cost_usd, used.memory_bytes)
+
+
+@pytest.mark.parametrize("crash_after_seconds", [30, 60.5, 61.5, 90])
+def test_a_task_that_is_retried_is_counted_once_while_it_waits_runs_and_has_ended_over_a_crash(
+    crash_after_seconds: float,
+) -> None:
+    async def begin(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        task = await manager.send_task("ann", "go", task_id="t")
+        await manager.wait_task(task)
+        assert counted(manager) == WHEN_REFUSED
+        await asyncio.sleep(60 - now())
+        await manager.pause_agent("ann")
+        await manager.retry_task("t")
+        assert counted(manager) == WHEN_REFUSED
+        await asyncio.sleep(1)
+        await manager.resume_agent("ann")
+        assert counted(manager) == WHEN_REFUSED
+        await manager.wait_task("t")
+        assert counted(manager) == WHEN_DONE
+
+    async def end(manager: AsyncAgentSessionManager) -> None:
+        if crash_after_seconds < 60:
+            assert counted(manager) == WHEN_REFUSED
+            await manager.retry_task("t")
+        if manager.get_agent_status("ann").state == "paused":
+            assert counted(manager) == WHEN_REFUSED
+            await manager.resume_agent("ann")
+        await manager.wait_task("t")
+        assert counted(manager) == WHEN_DONE
+
+    play_over_crash(begin, end, RefusedOnce(), tools=[crunch], crash_after_seconds=crash_after_seconds)
+
+
+def test_a_task_that_is_cancelled_while_it_waits_to_be_retried_is_counted_once() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        await manager.wait_task(await manager.send_task("ann", "go", task_id="t"))
+        await manager.pause_agent("ann")
+        await manager.retry_task("t")
+        await manager.cancel_task("t")
+        assert counted(manager) == WHEN_REFUSED
+
+    play(scenario, RefusedOnce(), tools=[crunch])
 
 
 def test_metrics_show_what_all_open_sessions_used() -> None:

@@ -41,12 +41,6 @@ class JournalParts(Protocol):
     def spending(self) -> Spending: ...
 
 
-class UsageCounter(Protocol):
-    """Adds up what an agent uses."""
-
-    def count_usage(self, usage: Usage) -> None: ...
-
-
 class JournalOwner(Protocol):
     """The agent whose task it is."""
 
@@ -54,8 +48,6 @@ class JournalOwner(Protocol):
     def limits(self) -> EffectiveLimits: ...
     @property
     def parts(self) -> JournalParts: ...
-    @property
-    def work(self) -> UsageCounter: ...
 
 
 class TaskJournal:
@@ -147,7 +139,7 @@ class TaskJournal:
         return step.requests if before is None else step.requests - before.requests
 
     def count_up(self) -> None:
-        """Bring `task.usage`, and what the agent has used, up to date."""
+        """Bring `task.usage` up to date."""
         if self._uncounted:
             used = usage_of_all(self._uncounted)
             self._uncounted.clear()
@@ -155,7 +147,7 @@ class TaskJournal:
 
     def _add(self, used: Usage) -> None:
         self.task = replace(self.task, usage=self.task.usage + used)
-        self._agent.work.count_usage(used)
+        self._agent.parts.spending.count(used)
 
     def step(self, number: int) -> StepRecord | None:
         """The step of that number as it is recorded, if it is."""

@@ -10,7 +10,6 @@ from msgspec import Struct
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.queueing import Work
 from ai_whisperer.domain.agents import SleepPlan
-from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import TaskRecord
@@ -127,7 +126,6 @@ class WorkOfOwner(WorkOf, Protocol):
     def active_at(self) -> float: ...
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> None: ...
-    def count_usage(self, usage: Usage) -> None: ...
 
 
 class Owner(Agent, Protocol):

@@ -18,12 +18,14 @@ from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.mailbox import task_for_mail
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import summary_of
+from ai_whisperer.core.usage import usage_without
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import TaskQueued
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import StateError, WhispererError
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.parts import Owner
@@ -31,7 +33,6 @@ from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.limits.back_pressure import queue_full
 from ai_whisperer.runtime.session.current import loop_that_calls
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.store.base import AgentUsage
 
 _ACTIVE = AgentState.ACTIVE
 _RUNNING = TaskState.RUNNING
@@ -43,14 +44,14 @@ class AgentWork:
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
     """
 
-    __slots__ = ("_agent", "_calls", "_dispatching", "_journals", "_parts", "_used", "active_at", "loops", "queue")
+    __slots__ = ("_agent", "_calls", "_dispatching", "_journals", "_parts", "_totals", "active_at", "loops", "queue")
 
     def __init__(self, agent: Owner) -> None:
         self._agent = agent
         self._parts = agent.parts
         self.queue = WorkQueue()
         self.loops: dict[str, AILoop] = {}
-        self._used = AgentUsage()
+        self._totals: AgentTotals | None = None
         self.active_at = agent.record.created_at
         self._calls: WorkQueue | None = None
         self._dispatching = False
@@ -193,6 +194,8 @@ class AgentWork:
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
         """A task that ran or waited has ended: begin the next when that is submitted, or come to rest."""
         self.was_active(decision.at)
+        before = self.totals
+        self._put_totals(decision, before.tasks + (task.started_at is not None), before.usage + task.usage)
         if task.id in self.loops:
             self._remove_loop(decision, task)
         self.rest_or_go_on(decision)
@@ -203,19 +206,37 @@ class AgentWork:
             self.active_at = at
 
     @property
-    def used(self) -> AgentUsage:
-        """What the agent has used so far."""
+    def totals(self) -> AgentTotals:
+        """What is counted of the tasks that do not run, as it is in the store."""
+        if self._totals is None:
+            record = self._agent.record
+            return AgentTotals(session_id=record.session_id, agent_id=record.id, active_at=self.active_at)
+        return self._totals
+
+    def restore_totals(self, totals: AgentTotals) -> None:
+        self._totals = totals
+        self.was_active(totals.active_at)
+
+    @property
+    def used(self) -> AgentTotals:
+        """What the agent has used so far, with the tasks that run."""
+        used = self.totals
         for loop in self.loops.values():
-            loop.running.journal.count_up()
-        return self._used
+            journal = loop.running.journal
+            journal.count_up()
+            used = replace(used, tasks=used.tasks + 1, usage=used.usage + journal.task.usage)
+        return used
 
-    @used.setter
-    def used(self, used: AgentUsage) -> None:
-        self._used = used
+    def _put_totals(self, decision: Decision, tasks: int, usage: Usage) -> None:
+        totals = replace(self.totals, tasks=tasks, usage=usage, active_at=self.active_at)
+        decision.unit.put_totals(totals)
+        self._totals = totals
 
-    def count_usage(self, usage: Usage) -> None:
-        self._used = replace(self._used, usage=self._used.usage + usage)
-        self._parts.spending.count(usage)
+    def _take_back(self, decision: Decision, task: TaskRecord) -> None:
+        """A task that has ended and waits again is counted as one that runs from now on."""
+        if task.started_at is not None:
+            before = self.totals
+            self._put_totals(decision, before.tasks - 1, usage_without(before.usage, task.usage))
 
     def _queue_of(self, item: Work) -> WorkQueue:
         is_call = item.awaited if type(item) is MailRecord else item.origin is not None and item.answers_a_switch
@@ -237,6 +258,7 @@ class AgentWork:
         waiting = self.take_out(task_id)
         if waiting is not None:
             decision = self._parts.kernel.decide(cause)
+            self._take_back(decision, waiting)
             end(RunningTask(self._agent, waiting, self._take_journal(waiting)), decision)
             await decision.commit()
             return
@@ -312,7 +334,6 @@ class AgentWork:
         decision = self._parts.kernel.decide(_cause_of(item))
         self.was_active(decision.at)
         steps: list[StepRecord] = []
-        is_first = True
         if type(item) is MailRecord:
             busy = {loop.task.thread_id for loop in self.loops.values()}
             task = task_for_mail(item, task_id=self._parts.kernel.ids.new(), now=decision.at, busy_threads=busy)
@@ -323,14 +344,12 @@ class AgentWork:
             if task.deadline_at is not None:
                 self._parts.deadlines.watch(task)
         else:
-            is_first = item.started_at is None
             task = replace(item, state=_RUNNING, attempts=1, started_at=decision.at)
             decision.unit.update_task(task)
             steps = self._take_journal(task)
+            self._take_back(decision, item)
         if self._agent.record.state is not _ACTIVE:
             self._agent.transition(decision, Action.WORK)
-        if is_first:
-            self._used = replace(self._used, tasks=self._used.tasks + 1)
         loop = AILoop(self._agent, task, steps)
         self.add_loop(loop)
         if task.answers_a_switch:

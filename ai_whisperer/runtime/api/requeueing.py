@@ -62,8 +62,6 @@ def requeue(session: OpenSession, decision: Decision, ended: EndedTask) -> TaskR
         decision.unit.update_dismissal(queued)
     session.counters.dead_tasks[task.agent_id] -= task.is_dead_letter
     session.counters.retried[Retried.TASK] += 1
-    if task.finished_at is not None:
-        decision.unit.agent_was_active(task)  # the task itself does not tell any more when it ended
     decision.tell(TaskQueued.of(queued, summary=summary_of(queued), again=TaskBefore.of(task)))
     session.rooms.task_taken_up(decision, queued)
     return queued

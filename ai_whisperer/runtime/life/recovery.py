@@ -59,8 +59,8 @@ def restore(
     """Bring agents, queues, mail and timers back into memory. Nothing runs yet."""
     for record in snapshot.agents:
         agent = LiveAgent(session, record, own_tools.get(record.id, ()))
-        agent.work.used = snapshot.usage.get(record.id, agent.work.used)
-        agent.work.was_active(snapshot.active_at.get(record.id, 0.0))
+        if record.id in snapshot.totals:
+            agent.work.restore_totals(snapshot.totals[record.id])
         agent.toolkit.look_for_missing_tools(record)
         session.roster.agents[record.id] = agent
         session.started.count += record.started
@@ -83,7 +83,7 @@ def restore(
             agent.work.add_loop(loop)
             if task.budget is not None:
                 session.trees.know(task.root_id, past.trees[task.root_id])
-            agent.work.count_usage(loop.task.usage)
+            agent.work.was_active(task.started_at or 0.0)
             if task.answers_a_switch:
                 session.switch.task_began(task)
     session.waits.restore(snapshot.waits)

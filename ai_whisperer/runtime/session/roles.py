@@ -17,10 +17,10 @@ from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import Origin, StepRecord, TaskRecord
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.session.decision import Decision
-from ai_whisperer.store.base import AgentUsage
 from ai_whisperer.tools.registry import ToolRegistry
 from ai_whisperer.tools.workplace import Workplace
 
@@ -65,7 +65,7 @@ class WorkOf(Protocol):
     """What an agent has to do."""
 
     @property
-    def used(self) -> AgentUsage: ...
+    def used(self) -> AgentTotals: ...
     @property
     def loops(self) -> Mapping[str, Loop]: ...
     @property

@@ -82,7 +82,7 @@ _ADVICE = (
 
 
 def latest_version() -> int:
-    return len(_migrations())
+    return len(migrations())
 
 
 def database_version(path: Path) -> int:
@@ -211,7 +211,8 @@ def _check_no_log(path: Path, claim: Claim | None) -> None:
         )
 
 
-def _migrations() -> list[str]:
+def migrations() -> list[str]:
+    """The scripts that make the tables, in their order. A database has as many of them as its version says."""
     folder = resources.files("ai_whisperer.store.sqlite") / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [(folder / name).read_text(encoding="utf-8") for name in names]
@@ -220,7 +221,7 @@ def _migrations() -> list[str]:
 def migrate(connection: apsw.Connection) -> None:
     """Apply the migrations that the database does not have yet, all of them or none."""
     ((version,),) = connection.execute("PRAGMA user_version")
-    missing = _migrations()[version:]
+    missing = migrations()[version:]
     if not missing:
         return
     with connection:

@@ -48,25 +48,23 @@ FREE_PAGES: Final = "PRAGMA freelist_count"
 LIMITS: Final = "SELECT stated FROM limits WHERE session_id=?"
 
 LINKS: Final = "SELECT kind, sender, recipient, count, last_at FROM link WHERE session_id=?"
-ACTIVE_AGENTS: Final = """
-SELECT agent_id, max(at) FROM (
-  SELECT agent_id, max(coalesce(started_at, 0), coalesce(finished_at, 0)) AS at FROM task WHERE session_id=?1
-  UNION ALL
-  SELECT id, active_at FROM agent WHERE session_id=?1 AND active_at IS NOT NULL
-) GROUP BY agent_id"""
+AGENT_TOTALS: Final = "SELECT * FROM agent_total WHERE session_id=?"
 
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
 NOTIFICATION_AT: Final = "SELECT at FROM notification WHERE session_id=? AND seq=?"
 LAST_AT: Final = "SELECT at FROM notification WHERE session_id=? ORDER BY seq DESC LIMIT 1"
 NOTIFICATIONS_AFTER: Final = """
-SELECT seq, name, cause, at, params FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+SELECT * FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
 _NAMING = """
-SELECT seq, name, cause, at, params FROM notification
-WHERE session_id=? AND seq>? AND seq<? AND instr(params, ?) ORDER BY seq{} LIMIT ?"""
+SELECT * FROM notification
+WHERE session_id=? AND seq>? AND seq<? AND (instr(told, ?) OR instr(params, ?)) ORDER BY seq{} LIMIT ?"""
 NOTIFICATIONS_NAMING: Final = _NAMING.format("")
 LAST_NOTIFICATIONS_NAMING: Final = _NAMING.format(" DESC")
 NOTIFICATION_SIZES_AFTER: Final = """
-SELECT octet_length(params) FROM notification WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+SELECT octet_length(params) + coalesce(octet_length(told), 0) FROM notification
+WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?"""
+
+SHAPES: Final = "SELECT * FROM shape"
 
 AGENTS: Final = "SELECT * FROM agent WHERE session_id=? ORDER BY created_at, id"
 TIMERS: Final = "SELECT * FROM timer WHERE session_id=? ORDER BY due_at, id"
@@ -120,8 +118,7 @@ TASKS_OF_THREAD: Final = """
 SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started_at IS NOT NULL
 ORDER BY started_at, arrival, continuation"""
 THREADS_OF_AGENT: Final = """
-SELECT thread_id, count(*), min(created_at), max(created_at) FROM task WHERE session_id=? AND agent_id=?
-GROUP BY thread_id ORDER BY min(created_at), min(arrival), thread_id"""
+SELECT id, tasks, first_at, last_at FROM thread WHERE session_id=? AND agent_id=? ORDER BY first_at, arrival, id"""
 STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? AND number>? ORDER BY number"
 OPEN_STEPS: Final = """
 SELECT step.* FROM task INDEXED BY task_open CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
@@ -152,25 +149,13 @@ MAILBOX: Final = """
 SELECT * FROM mail WHERE session_id=? AND recipient=? ORDER BY arrival DESC LIMIT ?"""
 SENT_MAIL: Final = """
 SELECT * FROM mail WHERE session_id=? AND sender=? ORDER BY sequence DESC LIMIT ?"""
-MAILS_RECEIVED: Final = "SELECT recipient, count(*) FROM mail WHERE session_id=? GROUP BY recipient"
-MAIL_SEQUENCES: Final = "SELECT sender, max(sequence) FROM mail WHERE session_id=? GROUP BY sender"
-LAST_ARRIVAL: Final = """
-SELECT max(coalesce((SELECT max(arrival) FROM task WHERE session_id=?1), 0),
-           coalesce((SELECT max(arrival) FROM mail WHERE session_id=?1), 0),
-           coalesce((SELECT max(arrival) FROM wait WHERE session_id=?1), 0))"""
-USAGE_OF_AGENTS: Final = """
-SELECT agent_id, count(started_at),
-  sum(usage->>'input_tokens') FILTER (WHERE state<>'running'),
-  sum(usage->>'output_tokens') FILTER (WHERE state<>'running'),
-  sum(usage->>'cached_tokens') FILTER (WHERE state<>'running'),
-  sum(usage->>'cost_usd') FILTER (WHERE state<>'running'),
-  sum(usage->>'model_calls') FILTER (WHERE state<>'running'),
-  sum(usage->>'tool_calls') FILTER (WHERE state<>'running'),
-  sum(usage->>'wall_seconds') FILTER (WHERE state<>'running'),
-  sum(usage->>'cpu_seconds') FILTER (WHERE state<>'running'),
-  max(usage->>'memory_bytes') FILTER (WHERE state<>'running'),
-  sum(usage->>'mails_sent') FILTER (WHERE state<>'running'),
-  sum(CASE WHEN usage->>'cost_usd' IS NULL
-      THEN coalesce(usage->>'input_tokens', 0) + coalesce(usage->>'output_tokens', 0)
-      ELSE usage->>'unpriced_tokens' END) FILTER (WHERE state<>'running')
-FROM task WHERE session_id=? GROUP BY agent_id"""
+LAST_MAILS: Final = """
+SELECT mail.sender, mail.sequence, mail.arrival
+FROM (SELECT DISTINCT sender FROM link WHERE session_id=?1 AND kind='mail') AS link
+CROSS JOIN mail INDEXED BY mail_by_sender ON mail.session_id=?1 AND mail.sender=link.sender
+  AND mail.sequence=(SELECT max(sequence) FROM mail WHERE session_id=?1 AND sender=link.sender)"""
+"""The last mail of each sender: it is the one that arrived last, too."""
+LAST_ARRIVALS: Final = """
+SELECT (SELECT max(arrival) FROM task INDEXED BY task_by_agent WHERE session_id=?1 AND agent_id=agent_total.agent_id)
+FROM agent_total WHERE session_id=?1"""
+"""The last task of each agent that has a total."""

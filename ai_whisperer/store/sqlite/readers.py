@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from ai_whisperer.domain.agents import AgentRecord
-from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.sessions import SessionSummary
-from ai_whisperer.domain.snapshot import InboxMail
+from ai_whisperer.domain.snapshot import InboxMail, Link, LinkKind
 from ai_whisperer.domain.tasks import Priority
-from ai_whisperer.store.base import AgentUsage
+from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.tables import AGENT, Row
 
 _definition = msgspec.json.Decoder(AgentDefinition).decode
@@ -52,13 +52,22 @@ def inbox_from(row: Row) -> InboxMail:
     )
 
 
-def usage_from(row: Row) -> tuple[str, AgentUsage]:
-    """The sums are in the order of the fields, and None where no task has used anything of the kind."""
-    agent_id, tasks, *sums = row
-    used = {name: value for name, value in zip(Usage.__struct_fields__, sums, strict=True) if value is not None}
-    return agent_id, AgentUsage(tasks=tasks, usage=Usage(**used))
+def mails_received(links: Iterable[Link]) -> dict[str, int]:
+    """How many mails each has received: they are counted by who reached whom."""
+    counts: Counter[str] = Counter()
+    for link in links:
+        if link.kind is LinkKind.MAIL:
+            counts[link.recipient] += link.count
+    return dict(counts)
 
 
-def notification_from(session_id: str, row: Row) -> Notification:
-    seq, name, cause, at, params = row
-    return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=_params(params))
+def notification_reader(packing: Packing) -> Callable[[Row], Notification]:
+    read = packing.read
+
+    def notification_from(row: Row) -> Notification:
+        session_id, seq, name, cause, at, params, shape, told = row
+        if shape is not None:
+            return read(session_id, seq, at, shape, told)
+        return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=_params(params))
+
+    return notification_from

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ai_whisperer.store.operations import Operation, RowOperation, Verb
+from ai_whisperer.store.operations import Count, Operation, RowOperation, Verb
 
 FREE_PAGE: Final = Operation()
 """Gives the last page of the file back. It is under way until its cursor runs another statement: see `NOTHING`."""
@@ -18,21 +18,36 @@ def _statement_of(operation: RowOperation[Any]) -> str:
     table = operation.table
     name, key = table.name, " AND ".join(f"{column}=?" for column in table.key)
     changed = [column.name for column in operation.columns][: -len(table.key)]
+    if isinstance(operation, Count):
+        return _counting(operation)
     match operation.verb:
         case Verb.INSERT | Verb.PUT:
             how = "INSERT" if operation.verb is Verb.INSERT else "INSERT OR REPLACE"
-            values = ["?"] * len(operation.columns) + ["NULL"] * len(table.later)
-            return f"{how} INTO {name} VALUES ({','.join(values)})"
+            return f"{how} INTO {name} VALUES ({_places(operation)})"
         case Verb.UPDATE:
             return f"UPDATE {name} SET {', '.join(f'{each}=?' for each in changed)} WHERE {key}"  # noqa: S608
-        case Verb.RAISE:
-            raised = ", ".join(f"{each}=max(coalesce({each}, 0), ?)" for each in changed)
-            return f"UPDATE {name} SET {raised} WHERE {key}"  # noqa: S608
         case Verb.DELETE:
             return f"DELETE FROM {name} WHERE {key}"  # noqa: S608
         case Verb.DELETE_SOME:
             row = "rowid" if name in _WITH_ROWID else ", ".join(table.key)
             return f"DELETE FROM {name} WHERE ({row}) IN (SELECT {row} FROM {name} WHERE session_id=? LIMIT ?)"  # noqa: S608
+        case Verb.COUNT:
+            raise TypeError("Make it as a Count, which says how its columns are added.")
+
+
+def _counting(operation: Count[Any]) -> str:
+    changes = [
+        *(f"{each}={each}+excluded.{each}" for each in operation.summed),
+        *(f"{each}=min({each}, excluded.{each})" for each in operation.least),
+        *(f"{each}=max({each}, excluded.{each})" for each in operation.most),
+    ]
+    added = f"INSERT INTO {operation.table.name} VALUES ({_places(operation)})"  # noqa: S608
+    return f"{added} ON CONFLICT DO UPDATE SET {', '.join(changes)}"
+
+
+def _places(operation: RowOperation[Any]) -> str:
+    given = {column.name for column in operation.columns}
+    return ",".join("?" if column.name in given else "''" for column in operation.table.columns)
 
 
 class _Statements(dict[Operation, str]):

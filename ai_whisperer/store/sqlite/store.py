@@ -28,6 +28,7 @@ from ai_whisperer.store.base import FailureListener, Listener, SessionSnapshot, 
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.groups import GroupCommit
 from ai_whisperer.store.layout import keep_out_of_git
+from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.sqlite import opening, queries, readers
 from ai_whisperer.store.sqlite.acknowledged import Acknowledged
 from ai_whisperer.store.sqlite.committers import Committer, InlineCommitter, ThreadCommitter
@@ -68,7 +69,9 @@ class SqliteStore:
         self._deleting: set[str] = set()
         self._gives_back = opening.gives_back(writing)
         self._writer = SqliteWriter(writing, committer, custody)
-        self._groups = GroupCommit(self._writer)
+        packing = Packing(self._all(queries.SHAPES, (), tables.SHAPE.read))
+        self._read_notification = readers.notification_reader(packing)
+        self._groups = GroupCommit(self._writer, packing)
 
     @classmethod
     def open(
@@ -206,25 +209,31 @@ class SqliteStore:
 
     async def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
+        links = self._all(queries.LINKS, key, tables.LINK.read)
+        last_mails = self._all(queries.LAST_MAILS, key, tuple)
+        tasks = self._all(queries.OPEN_TASKS, key, tables.TASK.read)
+        waits = self._all(queries.WAITS, key, tables.WAIT.read)
+        arrivals = [arrival for _, _, arrival in last_mails]
+        arrivals += [*(task.arrival for task in tasks), *(wait.arrival for wait in waits)]
+        arrivals += self._all(queries.LAST_ARRIVALS, key, lambda row: row[0] or 0)
         return SessionSnapshot(
             agents=tuple(self._all(queries.AGENTS, key, readers.agent_reader())),
-            tasks=tuple(self._all(queries.OPEN_TASKS, key, tables.TASK.read)),
+            tasks=tuple(tasks),
             mails=tuple(self._all(queries.OPEN_MAIL, key, tables.MAIL.read)),
             timers=tuple(self._all(queries.TIMERS, key, tables.TIMER.read)),
-            waits=tuple(self._all(queries.WAITS, key, tables.WAIT.read)),
+            waits=tuple(waits),
             locks=tuple(self._all(queries.LOCKS, key, tables.LOCK.read)),
             approvals=tuple(self._all(queries.OPEN_APPROVALS, key, tables.APPROVAL.read)),
             schedules=tuple(self._all(queries.SCHEDULES, key, tables.SCHEDULE.read)),
             rooms=tuple(self._all(queries.ROOMS, key, tables.ROOM.read)),
-            mails_received=dict(self._all(queries.MAILS_RECEIVED, key, lambda row: (row[0], row[1]))),
-            mail_sequences=dict(self._all(queries.MAIL_SEQUENCES, key, lambda row: (row[0], row[1]))),
-            usage=dict(self._all(queries.USAGE_OF_AGENTS, key, readers.usage_from)),
-            active_at=dict(self._all(queries.ACTIVE_AGENTS, key, lambda row: (row[0], row[1]))),
+            mails_received=readers.mails_received(links),
+            mail_sequences={sender: sequence for sender, sequence, _ in last_mails},
+            totals={each.agent_id: each for each in self._all(queries.AGENT_TOTALS, key, tables.AGENT_TOTAL.read)},
             rooms_last_at=dict(self._all(queries.ROOMS_LAST_AT, key, lambda row: (row[0], row[1]))),
-            links=tuple(self._all(queries.LINKS, key, tables.LINK.read)),
+            links=tuple(links),
             dead_tasks=dict(self._all(queries.DEAD_TASK_COUNTS, key, lambda row: (row[0], int(row[1])))),
             dead_mails=self._all(queries.DEAD_MAIL_COUNT, key, lambda row: int(row[0]))[0],
-            last_arrival=self._all(queries.LAST_ARRIVAL, key, lambda row: int(row[0]))[0],
+            last_arrival=max(arrivals, default=0),
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
             last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
         )
@@ -336,24 +345,19 @@ class SqliteStore:
         self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None
     ) -> list[Notification]:
         most = limit if max_bytes is None else self._notes_within(session_id, after, limit, max_bytes)
-        return self._all(
-            queries.NOTIFICATIONS_AFTER,
-            (session_id, after, most),
-            lambda row: readers.notification_from(session_id, row),
-        )
+        return self._all(queries.NOTIFICATIONS_AFTER, (session_id, after, most), self._read_notification)
 
     async def notifications_naming(
         self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
     ) -> list[Notification]:
-        return self._naming(queries.NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
+        bindings = (session_id, after, before, *_texts_of(agent_id), limit)
+        return self._all(queries.NOTIFICATIONS_NAMING, bindings, self._read_notification)
 
     async def last_notifications_naming(
         self, session_id: str, agent_id: str, *, after: int, before: int, limit: int
     ) -> list[Notification]:
-        return self._naming(queries.LAST_NOTIFICATIONS_NAMING, session_id, (after, before, f'"{agent_id}"', limit))
-
-    def _naming(self, sql: str, session_id: str, bindings: Row) -> list[Notification]:
-        return self._all(sql, (session_id, *bindings), lambda row: readers.notification_from(session_id, row))
+        bindings = (session_id, after, before, *_texts_of(agent_id), limit)
+        return self._all(queries.LAST_NOTIFICATIONS_NAMING, bindings, self._read_notification)
 
     def _notes_within(self, session_id: str, after: int, limit: int, max_bytes: int) -> int:
         """How many of the notifications together take so many bytes."""
@@ -380,6 +384,11 @@ class SqliteStore:
     def _one(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> _T | None:
         found = self._all(sql, bindings, convert)
         return found[0] if found else None
+
+
+def _texts_of(agent_id: str) -> tuple[bytes, str]:
+    """The id as it stands in what is packed, and in JSON."""
+    return msgspec.msgpack.encode(agent_id), f'"{agent_id}"'
 
 
 def _closed(connection: apsw.Connection) -> None:

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 import apsw
 
 from ai_whisperer.errors import StoreError, StoreFullError
+from ai_whisperer.store.base import Unit
 from ai_whisperer.store.groups import Done, Group, Pending
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
+from ai_whisperer.store.shapes import Shape
 from ai_whisperer.store.sqlite import queries
 from ai_whisperer.store.sqlite.committers import Committer
 from ai_whisperer.store.sqlite.custody import LOOK_SECONDS, Custody
@@ -95,7 +97,17 @@ class SqliteWriter:
         for unit, _ in units:
             for operation, values in unit.changes:
                 execute(statements[operation], values)
-        self._cursor.executemany(statements[INSERT_NOTIFICATION], group.number(units, self._last_seq))
+        rows = group.number(units, self._last_seq)
+        if group.shapes:
+            self._put(group.shapes)
+        self._cursor.executemany(statements[INSERT_NOTIFICATION], rows)
+
+    def _put(self, shapes: Sequence[Shape]) -> None:
+        unit = Unit()
+        for shape in shapes:
+            unit.put_shape(shape)
+        for operation, values in unit.changes:
+            self._cursor.execute(STATEMENTS[operation], values)
 
     def _last_seq(self, session_id: str) -> int:
         ((seq,),) = self._connection.execute(queries.LAST_SEQ, (session_id,))

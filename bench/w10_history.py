@@ -1,0 +1,168 @@
+"""W10, long histories: what opening a session and listing the threads of an agent cost when much is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.domain.agents import AgentRecord, AgentState
+from ai_whisperer.domain.conversation import Answer, ChannelResponse, Usage
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.notifications.tasks import TaskCompleted, TaskQueued
+from ai_whisperer.domain.snapshot import Link, LinkKind
+from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.usage import AgentTotals
+from ai_whisperer.store.base import Unit
+from ai_whisperer.store.sqlite import SqliteStore
+from bench.probe import Probe, Sample, Samples, Stopwatch, in_fresh_process, values_of
+from bench.report import Figure, Target
+
+TITLE = "W10"
+FEW = 1_000
+MANY = 300_000
+AGENTS = 100
+THREADS = 5
+"""So many of each agent."""
+
+_SESSION = "default"
+_IN_UNIT = 500
+_LISTED = 50
+_MAX_GROWTH = 1.3
+
+
+def probes(*, quick: bool) -> list[Probe]:
+    many = MANY // 10 if quick else MANY
+    return [
+        Probe("few", in_fresh_process(opened, items=FEW)),
+        Probe("many", in_fresh_process(opened, items=many)),
+    ]
+
+
+def figures(samples: Samples) -> list[Figure]:
+    def both(name: str, value: str, target: Target | None = None) -> Figure:
+        few, many = (values_of(samples, probe, value) for probe in ("few", "many"))
+        return Figure(name, "ms", many, raw=few, target=target)
+
+    flat = Target(_MAX_GROWTH, of="raw")
+    return [
+        both("a session opened (raw: 1,000 tasks and mails stored)", "opening_ms", flat),
+        both("the threads of an agent listed", "threads_ms", flat),
+        Figure("on disk, an item", "bytes", values_of(samples, "many", "bytes_per_item")),
+    ]
+
+
+async def opened(folder: Path, *, items: int) -> Sample:
+    await _fill(folder, items // 2)
+    size = _size(folder)
+    await _open(folder)  # what is loaded once, and the pages of the file
+    watch = Stopwatch()
+    await _open(folder)
+    opening = watch.read()[1]
+    async with AsyncAgentSessionManager(folder, model="scripted") as manager:
+        watch = Stopwatch()
+        for number in range(_LISTED):
+            found = await manager.list_threads(f"agent-{number}")
+            assert len(found) == min(THREADS, items // 2 // AGENTS)
+        threads = watch.read()[1]
+        assert (await manager.usage()).total.tasks == items // 2
+    return {
+        "opening_ms": opening * 1000,
+        "threads_ms": threads / _LISTED * 1000,
+        "bytes_per_item": size / items,
+    }
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("*.db*"))
+
+
+async def _open(folder: Path) -> None:
+    async with AsyncAgentSessionManager(folder, model="scripted"):
+        pass
+
+
+async def _fill(folder: Path, pairs: int) -> None:
+    """Store so many tasks that have ended, and as many mails that were read, as if they had been there."""
+    store = SqliteStore.open(folder, synchronous="OFF")
+    unit = Unit()
+    for number in range(AGENTS):
+        unit.insert_agent(
+            AgentRecord(
+                session_id=_SESSION,
+                id=f"agent-{number}",
+                definition=AgentDefinition(model="scripted"),
+                state=AgentState.IDLE,
+                started=True,
+                created_at=1.0,
+            )
+        )
+    await store.submit(unit)
+    for begin in range(0, pairs, _IN_UNIT):
+        unit = Unit()
+        for number in range(begin, min(begin + _IN_UNIT, pairs)):
+            _store_pair(unit, number)
+        await store.submit(unit)
+    unit = Unit()
+    for number in range(AGENTS):
+        agent_id, count = f"agent-{number}", len(range(number, pairs, AGENTS))
+        used = Usage(input_tokens=count, model_calls=count)
+        unit.put_totals(AgentTotals(session_id=_SESSION, agent_id=agent_id, tasks=count, usage=used, active_at=2.0))
+        link = Link(kind=LinkKind.MAIL, sender=USER, recipient=agent_id, count=count, last_at=2.0)
+        unit.put_link(_SESSION, link)
+    await store.submit(unit)
+    await store.close()
+
+
+def _store_pair(unit: Unit, number: int) -> None:
+    agent_id, task_id, at = f"agent-{number % AGENTS}", f"{number:024x}", 1.0 + number
+    task = TaskRecord(
+        session_id=_SESSION,
+        id=task_id,
+        agent_id=agent_id,
+        thread_id=f"thread-{number // AGENTS % THREADS}",
+        kind=TaskKind.PROMPT,
+        prompt="Look up both facts and say what they are.",
+        arrival=2 * number + 1,
+        cause="user:user",
+        state=TaskState.COMPLETED,
+        result=ChannelResponse(final="Both facts are known."),
+        usage=Usage(input_tokens=1, model_calls=1),
+        created_at=at,
+        started_at=at,
+        finished_at=at,
+    )
+    step = StepRecord(
+        session_id=_SESSION,
+        task_id=task_id,
+        number=1,
+        kind=StepKind.MODEL,
+        state=StepState.DONE,
+        answer=Answer(text="Both facts are known.", usage=Usage(input_tokens=1)),
+        started_at=at,
+        finished_at=at,
+        requests=1,
+    )
+    mail = MailRecord(
+        session_id=_SESSION,
+        id=f"m{task_id}",
+        thread_id=f"m{task_id}",
+        sender=USER,
+        sequence=number + 1,
+        recipient=agent_id,
+        subject="Ping",
+        body="The build of the second module is green.",
+        arrival=2 * number + 2,
+        cause="user:user",
+        state=MailState.ARCHIVED,
+        created_at=at,
+        read_at=at,
+    )
+    unit.insert_task(task)
+    unit.put_step(step)
+    unit.insert_mail(mail)
+    for told in (
+        TaskQueued.of(task, summary=task.prompt, by=None),
+        TaskCompleted(agent_id=agent_id, task_id=task_id, result=ChannelResponse(final="Both facts are known.")),
+    ):
+        unit.notes.append((_SESSION, told.wire_name, f"task:{task_id}", at, told))

@@ -1,0 +1,96 @@
+"""Functions that are made anew for each agent share what is the same of them: their schema and how they are read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.signature import Signature, signature_of
+
+
+def signature(function: Callable[..., Any]) -> Signature:
+    return signature_of(function, "look_up", context=ToolContext)
+
+
+def made_for(agent: str, lines: Any = 10) -> Callable[..., str]:
+    def look_up(page: str, lines: int = lines) -> str:
+        """Look a page up."""
+        return f"{agent}: {page}, {lines}"
+
+    return look_up
+
+
+def test_functions_of_one_code_share_their_schema_and_are_called_as_their_own() -> None:
+    tools = [Tool(made_for(agent)) for agent in ("ann", "bob")]
+    first, second = (tool.spec for tool in tools)
+    assert first.parameters is second.parameters
+    assert first.description is second.description
+    called = [tool.callee.call(tool.callee.parse('{"page":"a"}'), None) for tool in tools]
+    assert called == ["ann: a, 10", "bob: a, 10"]
+
+
+def test_another_default_makes_another_signature_though_it_is_equal() -> None:
+    ten, true, one = (signature(made_for("ann", value)) for value in (10, True, 1))
+    assert len({id(each) for each in (ten, true, one)}) == 3
+    assert true.parameters.parse('{"page":"a"}')["lines"] is True
+    assert one.parameters.parse('{"page":"a"}')["lines"] is not True
+
+
+def test_another_hint_makes_another_signature() -> None:
+    def with_choices(*choices: str) -> Callable[..., Any]:
+        def pick(one: Any) -> str:
+            return str(one)
+
+        pick.__annotations__["one"] = Literal[choices]
+        return pick
+
+    schemas = [signature(with_choices(*choices)).parameters.schema for choices in (("a", "b"), ("c",))]
+    assert [schema["properties"]["one"]["enum"] for schema in schemas] == [["a", "b"], ["c"]]
+
+
+def test_a_hint_without_a_hash_is_shared_with_nobody_but_the_function_itself() -> None:
+    def made() -> Callable[..., Any]:
+        def pick(one: Any) -> str:
+            return str(one)
+
+        pick.__annotations__["one"] = Annotated[int, {"no": "hash"}]
+        return pick
+
+    pick = made()
+    assert signature(pick) is signature(pick)
+    assert signature(pick) is not signature(made())
+
+
+def test_decorated_functions_are_told_apart_though_their_wrappers_are_of_one_code() -> None:
+    def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*given: Any, **named: Any) -> Any:
+            return function(*given, **named)
+
+        return wrapper
+
+    @logged
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    @logged
+    def shout(text: str) -> str:
+        return text.upper()
+
+    assert list(signature(add).parameters.schema["properties"]) == ["left", "right"]
+    assert list(signature(shout).parameters.schema["properties"]) == ["text"]
+
+
+def test_what_nobody_uses_any_more_is_forgotten() -> None:
+    from ai_whisperer.tools import signature as module
+
+    def gone(page: str) -> str:
+        return page
+
+    held = signature(gone)
+    assert held in module._shared.values()
+    before = len(module._shared)
+    del held
+    assert len(module._shared) == before - 1
