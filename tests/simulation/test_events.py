@@ -228,7 +228,7 @@ def test_an_agent_sleeps_until_a_time_of_day() -> None:
         ({"until": "2001-01-01T00:00:00Z"}, "a time in the future"),
         ({"wake_events": ["*"]}, "cannot name an event"),
         ({"wake_events": "alert"}, "do not fit"),
-        ({"duration_seconds": "5"}, "do not fit"),
+        ({"duration_seconds": "soon"}, "do not fit"),
     ],
 )
 def test_a_sleep_that_makes_no_sense_is_an_error_for_the_model(arguments: dict[str, Any], told: str) -> None:

@@ -46,7 +46,7 @@ def play_and_open_again(scenario: Scenario, say: Say, then: Scenario) -> None:
 
 def test_a_pause_before_a_request_is_no_work() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await manager.create_agent("a", {"limits": {"max_tokens_per_agent": 1_800}})
+        await manager.create_agent("a", {"tools": [], "limits": {"max_tokens_per_agent": 180}})
         await manager.run_task("a", "spend")
         await manager.send_task("a", "go", task_id="t")
         await until(lambda: manager.get_agent_status("a").state is AgentState.PAUSED)
