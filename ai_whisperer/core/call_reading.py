@@ -13,7 +13,7 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from ai_whisperer.core.call_repair import fits, repaired_arguments, without_prefix
+from ai_whisperer.core.call_repair import fits, is_plain, repaired_arguments, without_prefix
 from ai_whisperer.core.text_calls import TextCalls, WrittenCall, calls_in
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, Turn
 from ai_whisperer.domain.tasks import Repaired
@@ -36,8 +36,10 @@ def read_calls(answer: Answer, told: Told, *, step_id: str, turns: tuple[Turn, .
     `turns` are what the model was shown.
     """
     if answer.tool_calls:
-        read = tuple(_repaired(call, told) for call in answer.tool_calls)
-        return answer if read == answer.tool_calls else replace(answer, read_as=read)
+        for call in answer.tool_calls:
+            if told(call.name) is None or not is_plain(call.arguments):
+                return _with_repaired(answer, told)
+        return answer
     if answer.finish == "length":
         return answer
     found = calls_in(answer.text)
@@ -79,6 +81,11 @@ def _repairs_of(answer: Answer, call: ToolCall) -> Iterator[Repaired]:
         yield Repaired.NAME
     if written.arguments != call.arguments:
         yield Repaired.ARGUMENTS
+
+
+def _with_repaired(answer: Answer, told: Told) -> Answer:
+    read = tuple(_repaired(call, told) for call in answer.tool_calls)
+    return answer if read == answer.tool_calls else replace(answer, read_as=read)
 
 
 def _repaired(call: ToolCall, told: Told) -> ToolCall:

@@ -23,6 +23,7 @@ _MAX_CHARACTERS = 64 << 10
 """Longer arguments stay as they are: most of them are texts, and taking them apart takes its time."""
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_OBJECT_STARTS = ("{", "")
 _TRUTHS = {"true": True, "false": False}
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -40,14 +41,19 @@ def without_prefix(name: str) -> str:
     return _PREFIX.sub("", name, count=1) if _PREFIX.match(name) else name
 
 
+def is_plain(arguments: str) -> bool:
+    """Whether there is nothing to repair in the arguments, as is soon told of nearly all."""
+    if len(arguments) > _MAX_CHARACTERS:
+        return True
+    return arguments[:1] in _OBJECT_STARTS and _QUOTED_VALUE.search(arguments) is None
+
+
 def repaired_arguments(arguments: str, spec: ToolSpec) -> str:
     """The arguments as they were meant; as they were written if that fits, or if it is not clear."""
-    if len(arguments) > _MAX_CHARACTERS:
+    written = arguments.strip()
+    if is_plain(arguments) or is_plain(written):
         return arguments
-    written = arguments.lstrip()
-    if written[:1] in ("{", "") and not _QUOTED_VALUE.search(written):
-        return arguments
-    given = _object_in(written.rstrip())
+    given = _object_in(written)
     if given is None:
         return arguments
     meant = {name: _meant(value, _schema_of(name, spec.parameters)) for name, value in given.items()}

@@ -76,10 +76,11 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         return RequestModel(number=asked.number, repeats=asked)
     if asked.answer is None:
         return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
-    if not asked.answer.calls:
+    calls = asked.answer.read_as or asked.answer.tool_calls
+    if not calls:
         return _ending(steps, asked.answer)
-    pending = _calls_without_result(steps, asked, asked.answer)
-    wanted = asked.number + len(asked.answer.calls) + (0 if pending else 1)
+    pending = _calls_without_result(steps, asked, calls)
+    wanted = asked.number + len(calls) + (0 if pending else 1)
     if pending and wanted <= max_steps:
         return CallTools(calls=pending)
     if wanted > max_steps:
@@ -95,7 +96,7 @@ def pending_calls(steps: Sequence[StepRecord]) -> tuple[PendingCall, ...]:
     asked = _last_request(steps)
     if asked is None or asked.answer is None:
         return ()
-    return _calls_without_result(steps, asked, asked.answer)
+    return _calls_without_result(steps, asked, asked.answer.calls)
 
 
 def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
@@ -109,7 +110,7 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
     final = ""
     for step in steps:
         if step.answer is not None:
-            answer = as_read(step.answer)
+            answer = as_read(step.answer) if step.answer.read_as else step.answer
             analysis.append(answer.reasoning)
             if not answer.text:
                 wants_continuation = False
@@ -147,14 +148,16 @@ def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:
     return None
 
 
-def _calls_without_result(steps: Sequence[StepRecord], asked: StepRecord, answer: Answer) -> tuple[PendingCall, ...]:
+def _calls_without_result(
+    steps: Sequence[StepRecord], asked: StepRecord, calls: tuple[ToolCall, ...]
+) -> tuple[PendingCall, ...]:
     begun: dict[int, StepRecord] = {}
     for step in reversed(steps):
         if step.number <= asked.number:
             break
         begun[step.number] = step
     pending = []
-    for number, call in enumerate(answer.calls, asked.number + 1):
+    for number, call in enumerate(calls, asked.number + 1):
         known = begun.get(number)
         if known is None or known.state is STARTED:
             pending.append(PendingCall(number=number, call=call, interrupted=known))

@@ -19,7 +19,7 @@ _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 
 def begins_with_reasoning(text: str) -> bool:
     """Whether the opening tag stands at the start."""
-    return _OPENER.match(text) is not None
+    return "<think" in text and _OPENER.match(text) is not None
 
 
 def unopened_reasoning(text: str) -> tuple[str, str]:

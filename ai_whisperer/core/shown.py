@@ -23,10 +23,11 @@ def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
     for step in steps:
         if step.kind is not MODEL or step.answer is None:
             continue
-        shown.append(AnswerTurn(answer=as_read(step.answer)))
-        for number, call in enumerate(step.answer.calls, step.number + 1):
+        answer = as_read(step.answer) if step.answer.read_as else step.answer
+        shown.append(AnswerTurn(answer=answer))
+        for number, call in enumerate(answer.tool_calls, step.number + 1):
             result = results.get(number)
-            note = note_on(step.answer, call) if step.answer.read_as else ""
+            note = "" if answer is step.answer else note_on(step.answer, call)
             if result is None:
                 shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True, note=note))
             else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.testing.model_server import Call, ModelServer, Reply
+from tests.acceptance.command_stage import Whisperer, serving
 
 WRITTEN = '<tool_call>{"name": "add", "arguments": {"a": 2, "b": 3}}</tool_call>'
 
@@ -56,3 +58,27 @@ def test_a_misspelt_call_is_made_and_shown_as_it_should_have_been(
     assert (made["function"]["name"], result["role"], result["tool_call_id"]) == ("add", "tool", made["id"])
     assert made["function"]["arguments"].replace(" ", "") == '{"a":2,"b":3}'
     assert result["content"].startswith("5\n\nNote: ")
+
+
+IN_PARTS = """
+rules:
+  - prompt_match: story
+    text: "Once upon a time.\\n[CONTINUE]"
+  - prompt_match: Continue
+    text: "The end."
+"""
+
+
+def test_a_command_that_waits_shows_each_part_of_an_answer_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "served"
+    with serving(data, answers=IN_PARTS):
+        whisperer = Whisperer(data, capsys)
+        whisperer.ok("agents", "create", "ann")
+        whole = "Once upon a time.\nThe end."
+        assert whisperer.ok("tasks", "send", "ann", "Tell a story.", "--wait") == f"{whole}\n"
+        sent = whisperer.json("tasks", "send", "ann", "Tell another story.")
+        assert whisperer.ok("tasks", "wait", sent["taskId"]) == f"{whole}\n"
+        assert whisperer.json("tasks", "wait", sent["taskId"])["result"]["final"] == whole
+        assert whisperer("run", "ann", "Tell a third story.").out == f"{whole}\n"

@@ -125,7 +125,7 @@ def test_a_call_by_another_name_needs_the_same_approval() -> None:
     play(scenario, say, tools=[danger])
 
 
-def test_a_call_that_was_read_is_the_same_after_a_crash_whatever_the_agent_is_granted_then() -> None:
+def test_a_call_that_was_read_is_the_same_after_a_crash() -> None:
     @tool
     async def slow(a: int) -> str:
         """Take a while."""
