@@ -12,15 +12,19 @@ _BEGIN, _END = "<think>", "</think>"
 class ThinkTags:
     """Tells reasoning and text apart while they come. When it `is_over`, all that follows is text."""
 
-    __slots__ = ("_held", "_is_inside", "is_over")
+    __slots__ = ("_held", "_is_after", "_is_inside", "is_over")
 
     def __init__(self) -> None:
         self._held = ""
         self._is_inside = False
+        self._is_after = False
         self.is_over = False
 
     def feed(self, text: str) -> Iterator[ReasoningDelta | TextDelta]:
         text, self._held = self._held + text, ""
+        if self._is_after:
+            yield from self._rest(text)
+            return
         if not self._is_inside:
             begun = text.lstrip()
             if not begun.startswith(_BEGIN):
@@ -34,13 +38,18 @@ class ThinkTags:
             text = begun.removeprefix(_BEGIN)
         thought, end, rest = text.partition(_END)
         if end:
-            self.is_over = True
+            self._is_after = True
         else:
             thought, self._held = _split(thought)
         if thought:
             yield ReasoningDelta(text=thought)
-        if rest := rest.lstrip():
-            yield TextDelta(text=rest)
+        yield from self._rest(rest)
+
+    def _rest(self, text: str) -> Iterator[TextDelta]:
+        """What comes after the reasoning, without the empty lines between."""
+        if text := text.lstrip():
+            self.is_over = True
+            yield TextDelta(text=text)
 
     def finish(self) -> Iterator[ReasoningDelta | TextDelta]:
         """What was held back."""
