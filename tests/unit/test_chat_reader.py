@@ -19,7 +19,7 @@ from ai_whisperer.models.failures import of_report, of_status
 def read(*deltas: dict[str, Any], finish: str | None = "stop", prefix: str = "openrouter", **chunk: Any) -> Answer:
     reader = ChatReader(name="p:m", prefix=prefix, step_id="t1.1", meter=Meter(), cost=lambda *_: None)
     assembler = AnswerAssembler(1 << 20)
-    chunks = [{"choices": [{"delta": delta}]} for delta in deltas]
+    chunks: list[dict[str, Any]] = [{"choices": [{"delta": delta}]} for delta in deltas]
     chunks.append({"choices": [{"delta": {}, "finish_reason": finish}], **chunk})
     for each in chunks:
         for event in reader.take(json.dumps(each).encode()):
