@@ -162,7 +162,7 @@ class ChatReader:
         return events
 
     def _take_tagged(self, scanner: ReasoningScanner, told: tuple[str, str], events: list[StreamEvent]) -> None:
-        """Take the reasoning, and the text after it, of a server that leaves both in one."""
+        """Take the reasoning, and the text after it without blanks before it, of a server that leaves both in one."""
         thought, text = told
         if thought:
             events.append(ReasoningDelta(text=thought))
@@ -171,7 +171,7 @@ class ChatReader:
         if text:
             self._said_something = True
             events.append(TextDelta(text=text))
-        if scanner.is_over:
+        if scanner.is_over and text:
             self._tags = None
 
     def _take_call(self, piece: _CallPiece) -> StreamEvent:

@@ -147,7 +147,7 @@ def lasting_status(status: int, said: str) -> ModelError | None:
         )
     if status in _FOR_GOOD:
         return ModelRefusedError(f"The provider cannot do that (status {status}): {said} Check its address.")
-    if status >= 500 and _CONTEXT.search(said) and _TOO_LONG.search(said):
+    if status >= 500 and is_overflow(said):
         return too_long(said)
     return None
 
@@ -192,7 +192,9 @@ def wrong_address(said: str) -> ModelRefusedError:
 
 def is_overflow(said: str, codes: tuple[str, ...] = ()) -> bool:
     """Whether the provider says that the conversation does not fit into the model's context."""
-    return not _OVERFLOW_CODES.isdisjoint(codes) or _OVERFLOW.search(said) is not None
+    if not _OVERFLOW_CODES.isdisjoint(codes) or _OVERFLOW.search(said):
+        return True
+    return _CONTEXT.search(said) is not None and _TOO_LONG.search(said) is not None
 
 
 def too_long(said: str) -> ModelRefusedError:
