@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.limits import SessionLimits
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.errors import McpConfigError, SettingsError
 from ai_whisperer.mcp_config import McpServerConfig, mcp_servers_from, secrets_in
 from ai_whisperer.secrets import HIDDEN, redacted, remember_secret
