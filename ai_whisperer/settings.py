@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.limits import SessionLimits
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.secrets import HIDDEN, redacted
 from ai_whisperer.setting_values import expected, kind_of

@@ -1,21 +1,23 @@
-"""What `import ai_whisperer` adds to the start of a bare interpreter."""
+"""What the package adds to the start of a bare interpreter, in processor time."""
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
-import time
 
-from bench.probe import REPOSITORY, Probe, Sample, Samples, values_of
+from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples, values_of
 from bench.report import Figure, Target
 
 TITLE = "import"
 
-_STATEMENTS = {
-    "bare": "pass",
-    "package": "import ai_whisperer",
-    "manager": "from ai_whisperer import AsyncAgentSessionManager",
+_PROGRAMS = {
+    "bare": ("-c", "pass"),
+    "libraries": ("-c", "import asyncio, msgspec, apsw"),
+    "package": ("-c", "import ai_whisperer"),
+    "manager": ("-c", "from ai_whisperer import AsyncAgentSessionManager"),
+    "help": ("-m", "ai_whisperer", "--help"),
 }
 _STARTS = 15
 
@@ -26,24 +28,29 @@ def probes(*, quick: bool) -> list[Probe]:
 
 
 def figures(samples: Samples) -> list[Figure]:
-    bare, package, manager = (values_of(samples, "import", name) for name in _STATEMENTS)
+    bare, libraries, package, manager, shown = (values_of(samples, "import", name) for name in _PROGRAMS)
     target = Target(2.5, of="raw")
     return [
         Figure("of ai_whisperer (raw: bare Python)", "ms", package, raw=bare, target=target),
-        Figure("of the session manager", "ms", manager, raw=bare),
+        Figure("of the session manager (floor: the libraries)", "ms", manager, raw=bare, floor=libraries),
+        Figure("`whisperer --help`", "ms", shown, raw=bare),
     ]
 
 
 def _start_in_turn(starts: int) -> Sample:
     """The median of so many starts of each, taken in turn."""
-    taken: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
+    taken: dict[str, list[float]] = {name: [] for name in _PROGRAMS}
     for _ in range(starts):
-        for name, statement in _STATEMENTS.items():
-            taken[name].append(_start(statement))
+        for name, arguments in _PROGRAMS.items():
+            taken[name].append(_start(arguments))
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def _start(statement: str) -> float:
-    begin = time.perf_counter()
-    subprocess.run([sys.executable, "-c", statement], cwd=REPOSITORY, check=True)
-    return (time.perf_counter() - begin) * 1000
+def _start(arguments: tuple[str, ...]) -> float:
+    """The milliseconds of processor time that a new interpreter takes."""
+    program = subprocess.Popen([sys.executable, *arguments], cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    if program.returncode:
+        raise ProbeError(f"{arguments} ended with {program.returncode}.")
+    return (used.ru_utime + used.ru_stime) * 1000

@@ -7,7 +7,6 @@ Options for settings are made from the one definition of settings, and may stand
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -167,7 +166,11 @@ def _callable(
         flags = {name: value for name, value in context.obj.items() if name in names}
         call = Call(load(flags), Output(as_json=context.obj.get(_JSON, False)))
         outcome = talk(frame, call, given) if issubclass(frame, Connected) else function(call, **given)
-        return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
+        if not inspect.iscoroutine(outcome):
+            return outcome
+        import asyncio  # it takes as long as all else of `--help`
+
+        return asyncio.run(outcome)
 
     context = _parameter("context", typer.Context)
     mine = [_parameter(each.name, each.annotation, default=each.default) for each in own]

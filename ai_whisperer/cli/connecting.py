@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -112,11 +111,15 @@ def completion_of(
     """The known words and those that the server tells, which are none if it does not answer soon."""
 
     async def answer(settings: Settings) -> list[str]:
+        import asyncio
+
         patience = _COMPLETION_SECONDS
         async with asyncio.timeout(patience), connected(settings, patience_seconds=patience) as client:
             return list(await ask(client))
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
+        import asyncio
+
         words = list(known())
         with suppress(WhispererError, OSError, TimeoutError):
             words += asyncio.run(answer(load(_flags_of(context)).values))

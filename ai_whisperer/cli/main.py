@@ -10,33 +10,16 @@ import inspect
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
 from ai_whisperer.cli.calling import shared_options, take_settings, with_signature
-from ai_whisperer.cli.commands import (
-    agents,
-    approvals,
-    chat,
-    config,
-    demo,
-    doctor,
-    limits,
-    locks,
-    mail,
-    page,
-    run,
-    schedule,
-    serve,
-    sessions,
-    tasks,
-    tools,
-    watch,
-)
+from ai_whisperer.cli.catalog import COMMANDS, GROUPS
 from ai_whisperer.cli.printable import as_json, one_line
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.secrets import redacted
@@ -45,6 +28,9 @@ from ai_whisperer.version import __version__
 ERROR = 1
 USAGE = 2
 INTERRUPTED = 130
+
+_COMPLETION = "_WHISPERER_COMPLETE"
+"""Is set by the shell that asks what a line could be completed with."""
 
 
 def _show_version(asked: bool) -> None:  # noqa: FBT001 - typer hands the value of the option over
@@ -71,29 +57,27 @@ def _parameters() -> list[inspect.Parameter]:
     return [context, version.replace(annotation=Annotated[bool, option], default=False), *shared_options()]
 
 
-app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-app.callback(invoke_without_command=True)(with_signature(_whisperer, _parameters(), like=_whisperer))
-_COMMANDS = (
-    demo,
-    serve,
-    page,
-    run,
-    agents,
-    tasks,
-    mail,
-    chat,
-    watch,
-    schedule,
-    locks,
-    tools,
-    approvals,
-    limits,
-    sessions,
-    config,
-    doctor,
-)
-for each in _COMMANDS:
-    each.register(app)
+_CALLED_FIRST = with_signature(_whisperer, _parameters(), like=_whisperer)
+
+
+def app_for(given: Collection[str]) -> typer.Typer:
+    """The app for these arguments: the modules of the commands that are among them are loaded, of others the names."""
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.callback(invoke_without_command=True)(_CALLED_FIRST)
+    everything = _COMPLETION in os.environ  # the arguments are somewhere else then
+    listed: list[tuple[str, str]] = []
+    for module, commands in COMMANDS.items():
+        if everything or any(name in given for name in commands):
+            import_module(f"ai_whisperer.cli.commands.{module}").register(app)
+        else:
+            listed += commands.items()
+    for name, told in sorted(listed, key=lambda each: each[0] in GROUPS):
+        app.command(name, help=told)(_not_loaded)
+    return app
+
+
+def _not_loaded() -> None:
+    """Stands for a command that was not called."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,8 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app.rich_markup_mode = "rich" if sys.stdout.isatty() else None
     try:
+        app = app_for(given)
+        app.rich_markup_mode = "rich" if sys.stdout.isatty() else None
         outcome = get_command(app).main(given, prog_name="whisperer", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -13,9 +13,9 @@ import msgspec
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.moments import timestamp
 from ai_whisperer.core.telling import told
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications import NOTIFICATIONS
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.secrets import redacted_data
 

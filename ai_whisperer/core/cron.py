@@ -19,11 +19,13 @@ import math
 from bisect import bisect_left, bisect_right
 from datetime import date, datetime
 from functools import lru_cache
-
-from cronsim import CronSim, CronSimError
+from typing import TYPE_CHECKING
 
 from ai_whisperer.core.zones import Stretch, stretches_back, stretches_from
 from ai_whisperer.errors import ScheduleError
+
+if TYPE_CHECKING:
+    from cronsim import CronSim
 
 FIELDS = ("minute", "hour", "day-of-month", "month", "day-of-week")
 
@@ -137,6 +139,8 @@ class CronTimes:
 
 
 def _parsed(expression: str) -> CronSim:
+    from cronsim import CronSim, CronSimError  # few sessions have schedules
+
     if len(expression) > _MAX_CHARACTERS:
         raise ScheduleError(f"cron has {len(expression):,} characters, at most {_MAX_CHARACTERS:,} are allowed.")
     texts = expression.split()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, available_timezones
 
 _DAY_SECONDS = 86_400
 
@@ -34,6 +33,8 @@ def is_zone(name: str) -> bool:
     """Whether there is a time zone of that name. UTC needs no time zone database."""
     if name == "UTC":
         return True
+    from zoneinfo import ZoneInfo  # here and below: few sessions ask for a zone
+
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # not found; not a name or not a zone's file; a folder
@@ -43,6 +44,8 @@ def is_zone(name: str) -> bool:
 
 def similar_zones(name: str) -> list[str]:
     """Names of zones that may have been meant."""
+    from zoneinfo import available_timezones
+
     zones = {zone.casefold(): zone for zone in sorted(available_timezones())}
     zones |= {zone.rpartition("/")[2].casefold(): zone for zone in zones.values() if zone.count("/") == 1}
     asked = name.strip().replace(" ", "_").casefold()
@@ -101,6 +104,8 @@ def _change_between(before: int, after: int, offset_at: Callable[[int], int]) ->
 def _offsets(zone: str) -> Callable[[int], int]:
     if zone == "UTC":
         return lambda _: 0
+    from zoneinfo import ZoneInfo
+
     known = ZoneInfo(zone)
 
     def offset_at(at: int) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.notification import LogEntries
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.usage import UsageReport

@@ -18,7 +18,7 @@ import msgspec
 
 from ai_whisperer.core.moments import timestamp
 from ai_whisperer.core.text import mended
-from ai_whisperer.domain.notifications.base import Level
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.secrets import redacted, redacted_data
 from ai_whisperer.server.log_file import LogFile
 from ai_whisperer.store.layout import LOGS

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ai_whisperer.core.agent_log import agents_of, checked_level, log_entry, reaches
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.secrets import redactor
 from ai_whisperer.server.log_file import LogFile

@@ -45,7 +45,6 @@ def test_the_environment_says_where_and_with_which_key(
         ("openai-chat", "`OPENAI_API_KEY`"),
         ("openrouter", "`OPENROUTER_API_KEY`"),
         ("vercel", "`VERCEL_AI_GATEWAY_API_KEY` or `VERCEL_OIDC_TOKEN`"),
-        ("vllm", "`VLLM_BASE_URL`"),
         ("litellm", "`LITELLM_BASE_URL`"),
     ],
 )

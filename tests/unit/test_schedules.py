@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zoneinfo
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -186,7 +187,7 @@ def test_utc_needs_no_time_zone_database(monkeypatch: pytest.MonkeyPatch) -> Non
     def missing(name: str) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(zones, "ZoneInfo", missing)
+    monkeypatch.setattr(zoneinfo, "ZoneInfo", missing)
     check(cron="0 9 * * *", prompt="go")
     assert next_due(ScheduleDefinition(cron="0 9 * * *"), NOW, NOW) == NOW + 3600
     assert not zones.is_zone("Europe/Paris")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
-T = TypeVar("T", bound="Told")
+from ai_whisperer.domain.levels import Level
 
-Level = Literal["debug", "info", "warning", "error"]
-"""How much something matters in a log."""
+T = TypeVar("T", bound="Told")
 
 REGISTERED: dict[str, type[Told]] = {}
 """Every notification by its name."""

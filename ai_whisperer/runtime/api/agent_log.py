@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ai_whisperer.core.agent_log import LEVELS, agents_of, level_of, log_entry, reaches
 from ai_whisperer.core.recent import PAGE_NOTES
+from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.notification import LogEntries, Notification
-from ai_whisperer.domain.notifications.base import Level
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.secrets import redactor

@@ -1,0 +1,96 @@
+"""The commands there are: where each is, and what the list of all says of it.
+
+A module is imported when a command of it is called, so that `whisperer --help` has to load none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+COMMANDS: Final = {
+    "demo": {
+        "demo": "Watch eleven agents at work on the workflows of the guide, see the plug pulled, and see them resume.",
+    },
+    "serve": {
+        "serve": "Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.",
+    },
+    "page": {
+        "page": "Print the address of the running server's page, with the token that lets you in.",
+    },
+    "run": {
+        "run": "Do one thing and leave: give an agent one task, or play a workflow of the guide.",
+    },
+    "agents": {
+        "start": "Let an agent take work.",
+        "pause": "Let no new step of an agent begin. The step under way runs to its end, mail keeps arriving.",
+        "resume": "Let a paused agent resume where it was.",
+        "stop": "Cancel what an agent runs and free everything. Its mail and its queue are kept.",
+        "sleep": "Let an agent sleep for a time, until a time, or until an event, whichever comes first.",
+        "wake": "End the sleep of an agent.",
+        "agents": "Show the agents; create one.",
+    },
+    "tasks": {
+        "tasks": "Show the tasks; send, cancel or retry one.",
+    },
+    "mail": {
+        "mail": "Show what agents have written to you; write to them.",
+    },
+    "chat": {
+        "chat": "Talk with an agent, or with several in a group; Ctrl-D ends it.",
+        "rooms": "Show the rooms; open a group, read it, post in it.",
+    },
+    "watch": {
+        "watch": "Watch the agents at work: a live table and the last events; Ctrl-C ends it.",
+        "logs": "Show the debug log of an agent; with --json an entry a line.",
+    },
+    "schedule": {
+        "schedule": "Show the schedules; create, pause or delete one.",
+        "events": "Show the events; broadcast one.",
+    },
+    "locks": {
+        "lock": "Show who has which lock; take, renew, release, break or check one.",
+    },
+    "tools": {
+        "resources": (
+            "Show the resources that tools touch now: who holds them, and who waits for its turn, in that order."
+        ),
+        "tools": "Show the tools that agents can be granted, and the tool files that have a mistake.",
+        "mcp": "Show the MCP servers; start one to see its tools.",
+    },
+    "approvals": {
+        "approvals": "Show the tool calls that wait for your approval; approve or refuse one.",
+    },
+    "limits": {
+        "limits": "Show what agents and the session may use; change it.",
+    },
+    "sessions": {
+        "usage": "Show what the agents have used, each and together.",
+        "sessions": "Show your sessions; create or delete one.",
+        "templates": "Show the templates that agents can be made of.",
+    },
+    "config": {
+        "config": "Show every setting with its value and where the value came from.",
+    },
+    "doctor": {
+        "doctor": "Look whether everything is there that is needed, and say what to do where it is not.",
+    },
+}
+"""By module, in their order: the name of each command, and the first sentence of its help."""
+
+GROUPS: Final = frozenset(
+    [
+        "agents",
+        "approvals",
+        "events",
+        "limits",
+        "lock",
+        "mail",
+        "mcp",
+        "rooms",
+        "schedule",
+        "sessions",
+        "tasks",
+        "templates",
+    ]
+)
+"""Those that have commands of their own: they are listed last."""

@@ -1,0 +1,84 @@
+"""What is not needed at the start is not loaded then."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+import typer
+from typer.main import get_command
+
+from ai_whisperer.cli import commands
+from ai_whisperer.cli.catalog import COMMANDS, GROUPS
+from ai_whisperer.cli.main import app_for
+
+_LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+_HEAVY = {
+    "pydantic",
+    "pydantic_ai",
+    "openai",
+    "anthropic",
+    "httpx",
+    "mcp",
+    "uvicorn",
+    "starlette",
+    "websockets",
+    "rich",
+}
+_HELP = """
+import runpy, sys
+sys.argv = ['whisperer', '--help']
+try:
+    runpy.run_module('ai_whisperer', run_name='__main__')
+except SystemExit:
+    pass
+"""
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules that a new interpreter has after this."""
+    run = subprocess.run([sys.executable, "-c", f"{program}\n{_LOADED}"], check=True, capture_output=True, text=True)
+    modules: list[str] = json.loads(run.stdout.splitlines()[-1])
+    return set(modules)
+
+
+def test_the_package_loads_nothing_but_its_version() -> None:
+    loaded = loaded_by("import ai_whisperer")
+    assert {name for name in loaded if name.startswith("ai_whisperer.")} == {"ai_whisperer.version"}
+    assert not loaded & {*_HEAVY, "asyncio", "msgspec", "apsw", "yaml", "typer"}
+
+
+def test_the_session_manager_loads_neither_server_nor_providers_nor_what_few_sessions_need() -> None:
+    loaded = loaded_by("from ai_whisperer import AsyncAgentSessionManager")
+    assert not loaded & {*_HEAVY, "typer", "cronsim", "zoneinfo", "h11", "sandlock"}
+    layers = {name.split(".")[1] for name in loaded if name.startswith("ai_whisperer.")}
+    assert not layers & {"server", "cli", "client", "protocol", "scripting", "examples", "testing"}
+
+
+def test_the_help_loads_no_command_no_event_loop_and_no_session() -> None:
+    loaded = loaded_by(_HELP)
+    assert not loaded & {*_HEAVY, "asyncio", "apsw", "yaml", "cronsim", "zoneinfo"}
+    layers = {name.split(".")[1] for name in loaded if name.startswith("ai_whisperer.")}
+    assert not layers & {"runtime", "store", "core", "models", "tools", "templates", "server", "client"}
+    assert not any(name.startswith(commands.__name__) for name in loaded)
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_the_catalog_says_of_commands_what_they_say_themselves(module: str) -> None:
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    import_module(f"{commands.__name__}.{module}").register(app)
+    registered = getattr(get_command(app), "commands")  # noqa: B009 - only groups have it
+    told = {name: " ".join((each.help or "").partition("\n\n")[0].split()) for name, each in registered.items()}
+    assert told == COMMANDS[module]
+    assert {name for name, each in registered.items() if hasattr(each, "commands")} == GROUPS & told.keys()
+
+
+def test_the_list_of_commands_is_the_same_whether_they_are_loaded_or_not() -> None:
+    everything = [name for told in COMMANDS.values() for name in told]
+    lists = [list(getattr(get_command(app_for(given)), "commands")) for given in ((), everything)]  # noqa: B009
+    assert lists[0] == lists[1]
+    assert sorted(lists[0]) == sorted(everything)
