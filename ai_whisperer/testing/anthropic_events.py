@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ai_whisperer.testing.model_server import Reply
+from typing import Any
 
 _PIECE_CHARACTERS = 12
 
@@ -23,8 +20,8 @@ ERROR_TYPES = {
 }
 
 
-def message_events(reply: Reply, *, model: str, number: int) -> list[str]:
-    """The data of every event of a whole response."""
+def message_events(reply: Any, *, model: str, number: int) -> list[str]:
+    """The data of every event of a whole response; `reply` is a `Reply` of the model server, which is above this."""
     usage = {
         "input_tokens": reply.input_tokens - reply.cached_tokens,
         "cache_read_input_tokens": reply.cached_tokens,
@@ -71,7 +68,7 @@ def flattened(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 yield {"role": "user", "content": block.get("text", "")}
 
 
-def _blocks(reply: Reply, number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _blocks(reply: Any, number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     if reply.reasoning:
         deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(reply.reasoning)]
         signature = {"type": "signature_delta", "signature": f"signature-{number}"}
