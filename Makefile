@@ -6,8 +6,8 @@ INSTALLED := $(VENV)/.installed
 IS_NEW := import sys; sys.exit("Python 3.11 or newer is needed, and %s is %d.%d. Name another: make PYTHON=..." \
   % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# The packages of those providers whose key is in the environment.
-PROVIDERS := $(if $(ANTHROPIC_API_KEY),'.[anthropic]') $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
+# The package of a provider that our own client does not ask, if its key is in the environment.
+PROVIDERS := $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
 # Ends what tests leave running, however they end.
 ALONE := $(BIN)/python -m tests.alone
 # A single test may take longer there than any test has otherwise.
