@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PROVIDERS := $(if $(GOOGLE_API_KEY)$(GEMINI_API_KEY),'.[google]')
 # Ends what tests leave running, however they end.
 ALONE := $(BIN)/python -m tests.alone
+# Tests and workloads start many processes, which would compile everything each time.
+unexport PYTHONDONTWRITEBYTECODE
 # A single test may take longer there than any test has otherwise.
 SOAK := $(BIN)/pytest -s -o faulthandler_timeout=0
 UI_INSTALLED := ui/node_modules/.installed
