@@ -18,7 +18,7 @@ from ai_whisperer.domain.conversation import ToolSpec
 
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api)[._:/](?=\w)")
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
-_QUOTED_VALUE = re.compile(r':\s*"\s*(?:[-\d\[{]|true|false)', re.IGNORECASE)
+_QUOTED_VALUE = re.compile(r':\s*"\s*(?:-?\d[\d.e+-]*\s*"|[\[{]|(?:true|false)\s*")', re.IGNORECASE)
 _MAX_CHARACTERS = 64 << 10
 """Longer arguments stay as they are: most of them are texts, and taking them apart takes its time."""
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
@@ -53,6 +53,8 @@ def repaired_arguments(arguments: str, spec: ToolSpec) -> str:
     written = arguments.strip()
     if is_plain(arguments) or is_plain(written):
         return arguments
+    if written[0] == "{" and _takes_texts_only(spec):
+        return arguments
     given = _object_in(written)
     if given is None:
         return arguments
@@ -67,6 +69,11 @@ def fits(given: Mapping[str, Any], spec: ToolSpec) -> bool:
     if not given.keys() <= properties.keys() or not set(spec.parameters.get("required", ())) <= given.keys():
         return False
     return all(_is_of(value, _schema_of(name, spec.parameters)) for name, value in given.items())
+
+
+def _takes_texts_only(spec: ToolSpec) -> bool:
+    schemas = spec.parameters.get("properties", {}).values()
+    return all(isinstance(each, dict) and each.get("type") == "string" for each in schemas)
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
