@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import msgspec
@@ -17,6 +18,28 @@ from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
+
+_COMMON_SETTINGS = {
+    CLIENT,
+    "extra_body",
+    "extra_headers",
+    "frequency_penalty",
+    "logit_bias",
+    "max_tokens",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "seed",
+    "service_tier",
+    "stop_sequences",
+    "temperature",
+    "thinking",
+    "timeout",
+    "tool_choice",
+    "top_k",
+    "top_p",
+}
+"""What most providers can be told."""
+_NEAR = 0.85
 
 MERGED_FIELDS = ("limits", "retry", "supervision", "settings", "folders")
 """The fields that have fields of their own: one definition over another replaces only those that it states."""
@@ -100,9 +123,7 @@ def _check(definition: AgentDefinition) -> None:
                 check_event_name(event)
         except InvalidInputError as error:
             raise DefinitionError(f"subscribes[{number}]: {error.message}") from error
-    client = definition.settings.get(CLIENT, OWN_CLIENT)
-    if client not in (OWN_CLIENT, LIBRARY_CLIENT):
-        raise DefinitionError(f"settings.{CLIENT} must be '{OWN_CLIENT}' or '{LIBRARY_CLIENT}', not {client!r:.100}.")
+    _check_settings(definition.settings)
     if not definition.model.strip():
         raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
     try:
@@ -112,6 +133,24 @@ def _check(definition: AgentDefinition) -> None:
         raise DefinitionError(f"The agent definition holds something that is not JSON or not text: {error}.") from error
     if len(encoded) > _MAX_BYTES:
         raise DefinitionError(f"The agent definition has {len(encoded):,} bytes, at most {_MAX_BYTES:,} are allowed.")
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise for settings that nobody would pass on as they are meant. Providers have others of their own."""
+    client = settings.get(CLIENT, OWN_CLIENT)
+    if client not in (OWN_CLIENT, LIBRARY_CLIENT):
+        raise DefinitionError(f"settings.{CLIENT} must be '{OWN_CLIENT}' or '{LIBRARY_CLIENT}', not {client!r:.100}.")
+    for name in settings.keys() - _COMMON_SETTINGS:
+        near = get_close_matches(name, _COMMON_SETTINGS, n=1, cutoff=_NEAR)
+        if near:
+            raise DefinitionError(f"There is no setting '{name}' of a model. Did you mean '{near[0]}'?")
+    most = settings.get("max_tokens", 1)
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise DefinitionError(f"settings.max_tokens must be a whole number of at least 1, not {most!r:.100}.")
+    for name in ("temperature", "top_p"):
+        value = settings.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise DefinitionError(f"settings.{name} must be a number, not {value!r:.100}.")
 
 
 def _check_limits(definition: AgentDefinition) -> None:

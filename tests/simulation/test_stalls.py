@@ -46,8 +46,10 @@ def test_a_silence_is_ended_after_its_patience(first: list[Event], seconds: floa
         assert await manager.run_task("alice", "go") == "fine"
         assert seconds <= asyncio.get_running_loop().time() - begun < seconds + 2
         (note,) = [note for note in await manager.notifications() if note.name == "step.retried"]
-        waited = 120 if isinstance(first[0], TextDelta) else 600
-        assert note.params["error"]["message"] == f"The model sent nothing for {waited} seconds."
+        waited = (
+            "120 seconds (stall_seconds)" if isinstance(first[0], TextDelta) else "600 seconds (first_token_seconds)"
+        )
+        assert note.params["error"]["message"] == f"The model sent nothing for {waited}."
 
     play(scenario, models=with_model(model))
 
@@ -61,7 +63,7 @@ def test_both_kinds_of_patience_can_be_set() -> None:
         await manager.create_agent("calm", {"retry": retry | {"first_token_seconds": 40}})
         ended = await manager.wait_task(await manager.send_task("hasty", "go"))
         assert ended.error is not None
-        assert ended.error.message == "The model sent nothing for 20 seconds."
+        assert ended.error.message == "The model sent nothing for 20 seconds (first_token_seconds)."
         assert await manager.run_task("calm", "go") == "afine"
 
     play(scenario, models=with_model(model))

@@ -1,6 +1,7 @@
 """Names of models and what they mean."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -92,6 +93,26 @@ def test_a_setting_lets_the_provider_library_ask() -> None:
 def test_a_client_that_there_is_not_is_refused_with_those_that_there_are(client: object) -> None:
     with pytest.raises(DefinitionError, match=r"settings\.client must be 'own' or 'pydantic-ai'"):
         definition_from({"settings": {"client": client}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"max_token": 3}, "no setting 'max_token' of a model. Did you mean 'max_tokens'?"),
+        ({"temprature": 2}, "Did you mean 'temperature'?"),
+        ({"max_tokens": "lots"}, "settings.max_tokens must be a whole number of at least 1, not 'lots'."),
+        ({"max_tokens": 0}, "settings.max_tokens must be a whole number"),
+        ({"temperature": "hot"}, "settings.temperature must be a number, not 'hot'."),
+    ],
+)
+def test_a_setting_that_nobody_would_pass_on_as_it_is_meant_is_refused(settings: dict[str, object], told: str) -> None:
+    with pytest.raises(DefinitionError, match=re.escape(told)):
+        definition_from({"settings": settings})
+
+
+def test_a_setting_of_one_provider_is_left_to_it() -> None:
+    settings = {"openai_reasoning_effort": "low", "top_k": 3, "keep_alive": "5m", "temperature": 1, "max_tokens": 9}
+    assert definition_from({"settings": settings}).settings == settings
 
 
 def test_a_missing_key_does_not_make_a_name_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

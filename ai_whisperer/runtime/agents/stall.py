@@ -78,7 +78,8 @@ class StallGuard:
                     f"The answer of the model took longer than {self._lane.patience.max_seconds:,g} seconds "
                     "(max_answer_seconds), so it was cut off. Ask for less at a time, or raise the limit."
                 ) from error
-            raise ModelTimeoutError(f"The model sent nothing for {self.seconds:g} seconds.") from error
+            limit = "stall_seconds" if self.seconds == self._lane.patience.seconds else "first_token_seconds"
+            raise ModelTimeoutError(f"The model sent nothing for {self.seconds:g} seconds ({limit}).") from error
 
     def take(self, event: StreamEvent) -> None:
         """Something has come."""
