@@ -168,7 +168,7 @@ class Chaos:
 
     async def _send_task(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         self._sent += 1
-        tokens = self._random.choice((None, None, None, 20, 60, 300))
+        tokens = self._random.choice((None, None, None, 300, 1_500, 4_000))
         task = await manager.send_task(
             agent,
             "work",
