@@ -181,14 +181,14 @@ async def _connect(loop: asyncio.AbstractEventLoop, origin: Origin, context: ssl
         lambda: Connection(loop),
         first.host,
         first.port,
-        ssl=context if first.is_secure else None,
         happy_eyeballs_delay=None if _is_number(first.host) else _HAPPY_EYEBALLS_SECONDS,
     )
-    if origin.proxy is None or context is None or not origin.is_secure:
-        return connection
     try:
-        await _open_tunnel(connection, origin)
-        await connection.secure(context, origin.host)
+        if context is not None and first.is_secure:
+            await connection.secure(context, first.host)
+        if context is not None and origin.is_secure and origin.proxy is not None:
+            await _open_tunnel(connection, origin)
+            await connection.secure(context, origin.host)
     except BaseException:
         connection.abort()
         raise
