@@ -22,6 +22,16 @@ DONE = b"data: [DONE]\n\n"
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
+async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await body_of(reader)
+    writer.write(HEAD + b"content-length: %d\r\n\r\n%b" % (len(FINISH), FINISH))
+
+
+async def greet_and_go_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await body_of(reader)
+    writer.write(HEAD + b"content-length: 1000\r\n\r\n" + FINISH + DONE)
+
+
 @asynccontextmanager
 async def peer(talk: Talk, *, secure: ssl.SSLContext | None = None) -> AsyncIterator[tuple[str, list[int]]]:
     """A server that talks so: its address, and how many requests came on each of its connections."""
@@ -118,5 +128,25 @@ def test_a_connection_with_a_request_that_was_not_all_sent_is_not_used_again(
                 await collect(model.stream(ask(UserTurn(text="x" * (16 << 20)))))
             assert (await collect(model.stream(ask(settings={"timeout": 1})))).text == "hi"
             assert asked == [1, 1]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("talk", [greet, greet_and_go_on])
+def test_connections_that_nobody_uses_make_room_for_others(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_room", lambda: 5)
+
+    async def run() -> None:
+        async with peer(talk) as (first_url, first), peer(greet) as (second_url, second), model_at(first_url) as one:
+            await asyncio.gather(*(collect(one.stream(ask())) for _ in range(5)))
+            shared = pool.pool_of(asyncio.get_running_loop())
+            async with model_at(second_url) as other:
+                await asyncio.gather(*(collect(other.stream(ask())) for _ in range(5)))
+                assert sum(map(len, shared._idle.values())) + len(shared._ending) == 5
+                assert len(first) == len(second) == 5
+                await asyncio.gather(*(collect(other.stream(ask())) for _ in range(5)))
+                assert second == [2] * 5
+        assert shared._open == 0
+        assert not shared._idle
 
     asyncio.run(run())
