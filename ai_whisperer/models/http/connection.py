@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from ai_whisperer.core.lateness import MOST_SPARED, spared_seconds
+from ai_whisperer.core.lateness import spared_seconds
 
 MAX_HEAD_BYTES = 16 << 10
 """So much may come without any body: the head of a response with all that is before it, and what is after the body."""
@@ -302,8 +302,8 @@ class Connection(asyncio.Protocol):
             return
         now = self._loop.time()
         left = self._last + patience - now
-        if left <= 0 and self._spared < MOST_SPARED:
-            left = spared_seconds(late_seconds=now - due, patience_seconds=patience)
+        if left <= 0:
+            left = spared_seconds(late_seconds=now - due, patience_seconds=patience, times_spared=self._spared)
             self._spared += 1
         if left <= 0 and not self._chunks:
             self._fail(SilenceError(f"it sent nothing for {patience:g} seconds"))
