@@ -72,5 +72,5 @@ class AnthropicModel(OwnClientModel):
         except (TypeError, ValueError, RecursionError) as error:
             raise ModelRefusedError(f"The request could not be made: {failures.told(str(error))}") from None
 
-    def _reader(self, request: ModelRequest, meter: Meter) -> AnthropicReader:  # noqa: ARG002
-        return AnthropicReader(name=self.name, prefix=self.prefix, meter=meter)
+    def _reader(self, request: ModelRequest, meter: Meter) -> AnthropicReader:
+        return AnthropicReader(name=self.name, prefix=self.prefix, step_id=request.step_id, meter=meter)

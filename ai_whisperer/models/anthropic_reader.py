@@ -20,6 +20,7 @@ from ai_whisperer.models.base import (
     TextDelta,
 )
 from ai_whisperer.models.bounded_body import Meter
+from ai_whisperer.models.calls import ids_of, is_cut
 from ai_whisperer.models.kept import OWN, Kept
 
 _FINISH = {
@@ -31,6 +32,7 @@ _FINISH = {
     "refusal": "content_filter",
 }
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_READ = ("text", "thinking", "tool_use")
 _MOST_BLOCKS = 10_000
 _MOST_SIGNED = 1 << 20
 
@@ -84,17 +86,22 @@ class _Part:
         self.signatures = [block.signature or ""]
 
     @property
+    def is_call(self) -> bool:
+        return self.block.type == "tool_use"
+
+    @property
     def text(self) -> str:
         return "".join(self.pieces)
 
 
 class AnthropicReader:
-    """One answer of a model that is asked as `name`."""
+    """One answer of a model that is asked as `name`. `step_id` makes ids for calls that have none of their own."""
 
-    def __init__(self, *, name: str, prefix: str, meter: Meter) -> None:
+    def __init__(self, *, name: str, prefix: str, step_id: str, meter: Meter) -> None:
         self.is_over = False
         self._name = name
         self._prefix = prefix
+        self._step_id = step_id
         self._meter = meter
         self._parts: dict[int, _Part] = {}
         self._finish: str | None = None
@@ -154,6 +161,9 @@ class AnthropicReader:
         return self._piece(part, piece) if piece else ()
 
     def _piece(self, part: _Part, piece: str) -> Iterable[StreamEvent]:
+        """Take the next piece of a block; of kinds of blocks that are unknown here nothing is held."""
+        if part.block.type not in _READ:
+            return ()
         self._meter.content += len(piece)
         part.pieces.append(piece)
         match part.block.type:
@@ -161,9 +171,7 @@ class AnthropicReader:
                 return (TextDelta(text=piece),)
             case "thinking":
                 return (ReasoningDelta(text=piece),)
-            case "tool_use":
-                return (CallDelta(arguments=piece),)
-        return ()
+        return (CallDelta(arguments=piece),)
 
     def _count(self, usage: Any) -> None:
         """Take the figures that are there: later ones take the place of those before."""
@@ -176,13 +184,19 @@ class AnthropicReader:
     def ending(self) -> Iterator[StreamEvent]:
         if self._finish is None:
             return
-        calls = [part for part in self._parts.values() if part.block.type == "tool_use"]
-        for number, part in enumerate(calls):
-            call_id, name = part.block.id or f"toolu_{number}", part.block.name or ""
-            yield CallRequested(call=ToolCall(call_id=call_id, name=name, arguments=_arguments(part)))
+        finish = _FINISH.get(self._finish, "")
+        last = next(reversed(self._parts), None)
+        if last is not None and self._parts[last].is_call and is_cut(_arguments(self._parts[last]), finish=finish):
+            del self._parts[last]
+        calls = [part for part in self._parts.values() if part.is_call]
+        ids = ids_of((part.block.id or "" for part in calls), step_id=self._step_id, prefix="toolu")
+        for part, call_id in zip(calls, ids, strict=True):
+            part.block.id = call_id
+            arguments = _arguments(part) or "{}"
+            yield CallRequested(call=ToolCall(call_id=call_id, name=part.block.name or "", arguments=arguments))
         yield Finished(
             usage=self._usage(),
-            finish=_FINISH.get(self._finish) or ("tool_call" if calls else "stop"),
+            finish=finish or ("tool_call" if calls else "stop"),
             model=self._model or self._name,
             provider=self._kept(),
         )
@@ -231,6 +245,7 @@ def _kept_block(part: _Part, *, is_only_text: bool) -> dict[str, Any]:
 
 
 def _arguments(part: _Part) -> str:
+    """The arguments of a call as they were written; empty if there were none."""
     if part.pieces:
         return part.text
-    return json.dumps(part.block.input) if part.block.input else "{}"
+    return json.dumps(part.block.input) if part.block.input else ""

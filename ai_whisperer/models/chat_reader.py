@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -23,6 +22,7 @@ from ai_whisperer.models.base import (
     TextDelta,
 )
 from ai_whisperer.models.bounded_body import Meter
+from ai_whisperer.models.calls import ids_of, is_cut
 from ai_whisperer.models.kept import OWN, Kept
 from ai_whisperer.models.reasoning_details import ReasoningDetails
 
@@ -76,6 +76,7 @@ class _Chunk(msgspec.Struct):
 
 
 _CHUNK = msgspec.json.Decoder(_Chunk)
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class _Call:
@@ -87,6 +88,17 @@ class _Call:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+
+    @property
+    def came_whole(self) -> bool:
+        """Whether one piece had all of its arguments."""
+        if len(self.arguments) != 1:
+            return False
+        try:
+            _OBJECT.decode(self.arguments[0])
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return False
+        return True
 
 
 class ChatReader:
@@ -177,7 +189,7 @@ class ChatReader:
     def _take_call(self, piece: _CallPiece) -> StreamEvent:
         function = piece.function or _Function()
         name, arguments = function.name or "", _text_of(function.arguments)
-        call = self._begun(piece, name)
+        call = self._begun(piece, name, arguments)
         is_new = call is None
         if call is None:
             call = _Call()
@@ -189,14 +201,15 @@ class ChatReader:
             call.name += name
             if len(call.name) > _LONGEST_NAME:
                 raise ValueError(f"the name of a tool has more than {_LONGEST_NAME:,} characters")
-        call.arguments.append(arguments)
+        if arguments:
+            call.arguments.append(arguments)
         self._meter.content += len(arguments) + len(name)
         return CallDelta(arguments=arguments, name=(name or "?") if is_new else "")
 
-    def _begun(self, piece: _CallPiece, name: str) -> _Call | None:
+    def _begun(self, piece: _CallPiece, name: str, arguments: str) -> _Call | None:
         """The call that the piece goes on with, None if it begins one. Servers may leave out all that tells them apart.
 
-        Some give all calls the same index, some none.
+        Some give all calls the same index, some none, and some say the name with each piece.
         """
         if piece.index is not None:
             call = self._by_index.get(piece.index)
@@ -204,9 +217,13 @@ class ChatReader:
             call = next((each for each in reversed(self._calls) if each.id == piece.id), None)
         else:
             call = self._calls[-1] if self._calls and not (name and self._calls[-1].name) else None
-        if call is not None and name and call.name and piece.id and call.id and piece.id != call.id:
-            return None
-        return call
+        if call is None or not name or not call.name:
+            return call
+        if piece.id:
+            is_another = bool(call.id) and piece.id != call.id
+        else:
+            is_another = bool(call.arguments) and (name != call.name or (bool(arguments) and call.came_whole))
+        return None if is_another else call
 
     def _without_choices(self, data: bytes) -> Iterable[StreamEvent]:
         body = json.loads(data)
@@ -226,6 +243,8 @@ class ChatReader:
             left: list[StreamEvent] = []
             self._take_tagged(self._tags, self._tags.finish(), left)
             yield from left
+        if self._calls and is_cut("".join(self._calls[-1].arguments), finish=finish):
+            self._calls.pop()
         if self._is_refusal and not self._said_something and not self._calls:
             finish = "content_filter"
         for call in self._whole_calls():
@@ -238,15 +257,9 @@ class ChatReader:
         )
 
     def _whole_calls(self) -> Iterator[ToolCall]:
-        seen: set[str] = set()
-        for number, call in enumerate(self._calls):
-            call_id = call.id if call.id and call.id not in seen else self._made_id(number)
-            seen.add(call_id)
+        ids = ids_of((call.id for call in self._calls), step_id=self._step_id, prefix="call")
+        for call, call_id in zip(self._calls, ids, strict=True):
             yield ToolCall(call_id=call_id, name=call.name, arguments="".join(call.arguments) or "{}")
-
-    def _made_id(self, number: int) -> str:
-        digest = hashlib.blake2b(f"{self._step_id} {number}".encode(), digest_size=12)
-        return f"call_{digest.hexdigest()}"
 
     def _usage(self) -> Usage:
         used = self._used if isinstance(self._used, dict) else {}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-_UNKNOWN = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, ImportError)
+_UNPRICED = (ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, ImportError)
 _MOST_UNKNOWN = 1_000
 
 _library: list[Any] = []
@@ -28,24 +28,29 @@ def cost_usd(
     """What a request costs; None if the list does not know the model, or was not read.
 
     `input_tokens` are all that were sent: those that the provider took from its cache, and wrote to it, among them.
+    If these are more than all, as some providers count, they are all.
     """
     key = (provider, model)
     if not _library or key in _unknown or min(input_tokens, output_tokens, cached_tokens, written_tokens) < 0:
         return None
+    cached_tokens = min(cached_tokens, input_tokens)
+    written_tokens = min(written_tokens, input_tokens - cached_tokens)
     used = {"input_tokens": input_tokens, "output_tokens": output_tokens}
     used |= {"cache_read_tokens": cached_tokens} if cached_tokens else {}
     used |= {"cache_write_tokens": written_tokens} if written_tokens else {}
     try:
         price = _library[0].calc_price(_library[0].Usage(**used), model_ref=model, provider_id=provider)
         return float(price.total_price)
-    except _UNKNOWN:
+    except LookupError:
         if len(_unknown) < _MOST_UNKNOWN:
             _unknown.add(key)
-        return None
+    except _UNPRICED:
+        pass  # it knows the model, and has no price for this request
+    return None
 
 
 def _read() -> None:
     library = import_module("genai_prices")
-    with suppress(*_UNKNOWN):
+    with suppress(LookupError, *_UNPRICED):
         library.calc_price(library.Usage(input_tokens=1), model_ref="any", provider_id="openai")  # reads its tables
     _library.append(library)

@@ -46,6 +46,7 @@ from ai_whisperer.models.base import (
 )
 from ai_whisperer.models.bounded_body import Meter
 from ai_whisperer.models.bounded_http import bound, current_meter
+from ai_whisperer.models.calls import is_cut
 from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
 from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
@@ -193,6 +194,7 @@ class PydanticAIModel:
         )
 
     def _ending(self, response: wire.ModelResponse) -> Iterator[StreamEvent]:
+        response = _without_cut_call(response)
         refusal = (response.provider_details or {}).get("refusal")
         if isinstance(refusal, str) and not response.parts:
             yield TextDelta(text=refusal)
@@ -216,6 +218,14 @@ class PydanticAIModel:
             model=str(response.model_name or self.name),
             provider=_dumped(kept),
         )
+
+
+def _without_cut_call(response: wire.ModelResponse) -> wire.ModelResponse:
+    last = response.parts[-1] if response.parts else None
+    if not isinstance(last, wire.ToolCallPart) or isinstance(last.args, Mapping):
+        return response
+    is_whole = not is_cut(last.args or "", finish=str(response.finish_reason))
+    return response if is_whole else replace(response, parts=response.parts[:-1])
 
 
 def _provider(prefix: str) -> Provider[Any]:

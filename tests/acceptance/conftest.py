@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from ai_whisperer.models.http import pool
 from tests.acceptance.client_stage import StagedServer
 from tests.acceptance.command_stage import Whisperer, serving
 from tests.acceptance.provider_stage import CLIENTS, KEY, use_client
@@ -54,6 +58,24 @@ def provider_client(request: pytest.FixtureRequest) -> Iterator[str]:
     use_client(request.param)
     yield request.param
     use_client("own")
+
+
+@pytest.fixture
+def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+    """A server's certificate for provider.test, which is trusted."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl on this machine to make a certificate with")
+    public, private = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
+    names = ["-subj", "/CN=provider.test", "-addext", "subjectAltName=DNS:provider.test,IP:127.0.0.1"]
+    files = ["-keyout", str(private), "-out", str(public)]
+    subprocess.run(["openssl", "req", "-x509", *kind, *names, *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(public, private)
+    monkeypatch.setenv("SSL_CERT_FILE", str(public))
+    pool._read_trusted.cache_clear()
+    yield context
+    pool._read_trusted.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,10 @@
 """The connections of our own client: kept, opened in turn, through proxies and TLS, and never blamed for our delays."""
 
 import asyncio
-import shutil
 import ssl
-import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -209,29 +206,6 @@ async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         pass
     finally:
         writer.close()
-
-
-@pytest.fixture
-def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """A server's certificate for provider.test, which is trusted."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl on this machine to make a certificate with")
-    public, private = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
-    names = ["-subj", "/CN=provider.test", "-addext", "subjectAltName=DNS:provider.test,IP:127.0.0.1"]
-    files = ["-keyout", str(private), "-out", str(public)]
-    subprocess.run(["openssl", "req", "-x509", *kind, *names, *files], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(public, private)
-    monkeypatch.setenv("SSL_CERT_FILE", str(public))
-    pool._read_trusted.cache_clear()
-    return context
-
-
-@pytest.fixture(autouse=True)
-def trust_as_before() -> Iterator[None]:
-    yield
-    pool._read_trusted.cache_clear()
 
 
 def test_a_provider_is_asked_over_tls(certificate: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:

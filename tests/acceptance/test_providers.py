@@ -70,6 +70,12 @@ def test_a_call_without_arguments_has_an_empty_object() -> None:
     assert answer_to(Reply(tool_calls=(Call("now", ""),))).tool_calls[0].arguments == "{}"
 
 
+def test_a_call_that_was_cut_off_before_its_arguments_is_none() -> None:
+    answer = answer_to(Reply(text="I wipe.", tool_calls=(Call("wipe", ""),), finish="length"))
+    assert (answer.text, answer.tool_calls, answer.finish) == ("I wipe.", (), "length")
+    assert 'wipe"' not in (answer.provider or "")
+
+
 def test_usage_is_told_and_an_unknown_model_has_no_price() -> None:
     usage = answer_to(Reply(text="x", input_tokens=120, output_tokens=30, cached_tokens=100)).usage
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (120, 30, 100)

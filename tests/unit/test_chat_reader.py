@@ -59,6 +59,29 @@ def test_calls_without_ids_and_with_the_same_get_some_of_their_own() -> None:
     assert [call.arguments for call in calls.tool_calls] == ["1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "wanted"),
+    [
+        ([piece('{"n": 1}', "a", index=0), piece('{"n": 2}', "b", index=0)], [("a", '{"n": 1}'), ("b", '{"n": 2}')]),
+        ([piece('{"n": 1}', "a", index=0), piece('{"n": 2}', "a", index=0)], [("a", '{"n": 1}'), ("a", '{"n": 2}')]),
+        ([piece("{", "a", index=0), piece("}", index=0), piece("{}", "b", index=0)], [("a", "{}"), ("b", "{}")]),
+        ([piece('{"n": ', "a", index=0), piece("1}", "a", index=0)], [("a", '{"n": 1}')]),
+        ([piece("{}", "a", index=0), piece("", "a", index=0)], [("a", "{}")]),
+        ([piece("", "get_", index=0), piece("", "time", index=0), piece("{}", index=0)], [("get_time", "{}")]),
+    ],
+)
+def test_calls_with_the_same_index_and_no_id_are_told_apart_by_what_is_whole(
+    pieces: list[dict[str, Any]], wanted: list[tuple[str, str]]
+) -> None:
+    assert [(call.name, call.arguments) for call in read(*pieces).tool_calls] == wanted
+
+
+def test_a_call_that_was_cut_off_before_its_arguments_is_none() -> None:
+    cut = [{"content": "I add."}, piece("{}", "now", index=0, id="x"), piece("", "wipe", index=1, id="y")]
+    assert [call.name for call in read(*cut, finish="length").tool_calls] == ["now"]
+    assert [call.arguments for call in read(*cut, finish="tool_calls").tool_calls] == ["{}", "{}"]
+
+
 def test_arguments_may_be_an_object() -> None:
     assert json.loads(read(piece({"a": 1}, "add", id="x")).tool_calls[0].arguments) == {"a": 1}
 

@@ -79,6 +79,28 @@ def test_a_header_that_is_more_than_one_is_refused(value: str) -> None:
         endpoint.request(b"", {"X-More": value})
 
 
+@pytest.mark.parametrize("name", ["", "a b", "a:b", "a\tb", "\u00fc"])
+def test_a_header_with_a_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(ModelRefusedError, match="characters that no header may have"):
+        endpoint_of("http://here/v1", "/chat", {}).request(b"", {name: "1"})
+
+
+def test_a_header_of_the_settings_takes_the_place_of_ours() -> None:
+    endpoint = endpoint_of("http://here/v1", "/chat", {"Authorization": "Bearer k", "Accept": "text/event-stream"})
+    for headers in ({"authorization": "Basic x"}, {"AUTHORIZATION": "no", "authorization": "Basic x"}):
+        lines = endpoint.request(b"", headers).decode().split("\r\n")
+        assert [line for line in lines if line.lower().startswith("authorization:")] == ["authorization: Basic x"]
+        assert "Accept: text/event-stream" in lines
+        assert lines[0] == "POST /v1/chat HTTP/1.1"
+    assert b"Authorization: Bearer k\r\n" in endpoint.request(b"", {})
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "HOST"])
+def test_a_header_that_is_the_clients_own_is_refused(name: str) -> None:
+    with pytest.raises(ModelRefusedError, match="extra_headers"):
+        endpoint_of("http://here/v1", "/chat", {}).request(b"", {name: "1"})
+
+
 @pytest.mark.parametrize("url", ["here/v1", "htp://here", "http://", "http://here:port", "http://here/a b"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ModelRefusedError, match="begins with http://"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
@@ -20,6 +21,9 @@ _PROXY_VARIABLES = tuple(
     for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
     for name in (variable, variable.lower())
 )
+_OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+"""What a request says of itself: two words on where it ends are two requests to somebody on the way."""
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -37,16 +41,26 @@ class Endpoint(NamedTuple):
     """What is asked: an address, with the head of a request to it as far as it is always the same."""
 
     origin: Origin
+    line: bytes
+    headers: Mapping[str, bytes]
+    """The lines of the headers by their names in small letters."""
     start: bytes
 
     def request(self, body: bytes, headers: Mapping[str, str]) -> bytes:
-        """The whole request; raises `ModelRefusedError` for headers that are none."""
-        lines = [self.start]
-        for name, value in headers.items():
-            lines.append(_header(name, value))
-        lines.append(b"Content-Length: %d\r\n\r\n" % len(body))
-        lines.append(body)
-        return b"".join(lines)
+        """The whole request, with these headers in place of those of the same name.
+
+        Raises `ModelRefusedError` for headers that are none, or that are not for others to say.
+        """
+        more = {name.lower(): _header(name, value) for name, value in headers.items()}
+        for name in _OURS.intersection(more):
+            raise ModelRefusedError(
+                f"The request could not be made: the header {name!r} is set by the client itself. "
+                "Take it out of extra_headers in the settings."
+            )
+        start = self.start
+        if not self.headers.keys().isdisjoint(more):
+            start = self.line + b"".join(line for name, line in self.headers.items() if name not in more)
+        return b"".join((start, *more.values(), b"Content-Length: %d\r\n\r\n" % len(body), body))
 
 
 def endpoint_of(base_url: str, path: str, headers: Mapping[str, str]) -> Endpoint:
@@ -76,8 +90,9 @@ def _made(base_url: str, path: str, headers: tuple[tuple[str, str], ...], proxie
         every |= {"Proxy-Authorization": proxy_authorization} if proxy_authorization else {}
     if not target.isascii() or any(character.isspace() for character in target):
         raise wrong_address(told("It has characters that must be escaped"))
-    start = f"POST {target} HTTP/1.1\r\n".encode()
-    return Endpoint(origin, start + b"".join(_header(name, value) for name, value in every.items()))
+    line = f"POST {target} HTTP/1.1\r\n".encode()
+    lines = {name.lower(): _header(name, value) for name, value in every.items()}
+    return Endpoint(origin, line, lines, line + b"".join(lines.values()))
 
 
 def _parts(url: str) -> SplitResult:
@@ -123,7 +138,7 @@ def _header(name: str, value: str) -> bytes:
         line = f"{name}: {value}".encode("latin-1")
     except UnicodeEncodeError:
         line = b"\n"
-    if not name or not name.isascii() or any(each in line for each in (b"\r", b"\n", b"\0")) or " " in name:
+    if not _NAME.fullmatch(name) or any(each in line for each in (b"\r", b"\n", b"\0")):
         raise ModelRefusedError(
             f"The request could not be made: the header {name[:100]!r} has characters that no header may have. "
             "Correct the key or extra_headers in the settings."

@@ -6,9 +6,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from ai_whisperer.core.lateness import MOST_SPARED, spared_seconds
-
-_A_TURN = 1e-6
+from ai_whisperer.core.lateness import spared_seconds
 
 
 class ConnectTimeoutError(TimeoutError):
@@ -45,13 +43,12 @@ class Patience:
         self._timer = self._loop.call_later(seconds, self._look, self._loop.time() + seconds)
 
     def _look(self, due: float) -> None:
-        if self._spared < MOST_SPARED:
-            late = spared_seconds(late_seconds=self._loop.time() - due, patience_seconds=self._seconds)
-            left = late if late or self._spared else _A_TURN
+        late = self._loop.time() - due
+        left = spared_seconds(late_seconds=late, patience_seconds=self._seconds, times_spared=self._spared)
+        if left:
             self._spared += 1
-            if left:
-                self._arm(left)
-                return
+            self._arm(left)
+            return
         self._is_over = True
         if self._task is not None:
             self._task.cancel()

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from ai_whisperer.core.lateness import MOST_SPARED, spared_seconds
+from ai_whisperer.core.lateness import spared_seconds
 
 MAX_HEAD_BYTES = 16 << 10
 """So much may come without any body: the head of a response with all that is before it, and what is after the body."""
@@ -52,6 +52,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport | None = None
+        self._wire: asyncio.Transport | None = None  # the transport beneath TLS
+        self._is_paused = False
         self._waiter: asyncio.Future[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._unfed = b""
@@ -70,7 +72,6 @@ class Connection(asyncio.Protocol):
         self._held = 0
         self._bare = 0
         self._is_done = False
-        self._is_paused = False
         self._keeps = False
         self._error: Exception | None = None
         self._then: Callable[[], None] | None = None
@@ -130,11 +131,17 @@ class Connection(asyncio.Protocol):
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        if self._is_done and self._keeps and not self._unfed and self._lost is None:
+        if self._is_done and self._keeps and not self._unfed and self._lost is None and self._is_sent:
             self._parser = None
+            self._resume()
             return True
         self.abort()
         return False
+
+    @property
+    def _is_sent(self) -> bool:
+        """Whether nothing is left of the request: a peer may answer, and refuse it, before it has read all."""
+        return all(each is None or each.get_write_buffer_size() == 0 for each in (self._transport, self._wire))
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -154,7 +161,7 @@ class Connection(asyncio.Protocol):
         return not poll.poll(0)
 
     async def secure(self, context: ssl.SSLContext, host: str) -> None:
-        """Go on with TLS, through the tunnel that was opened."""
+        """Go on with TLS: from the beginning, or through the tunnel that was opened."""
         self._parser = None
         if self._transport is None:
             raise HungUpError("the connection was closed")
@@ -163,7 +170,7 @@ class Connection(asyncio.Protocol):
     # What the event loop tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = self._wire = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None:  # nobody has asked for anything
@@ -187,6 +194,11 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
         self._is_paused = True
 
+    def _resume(self) -> None:
+        if self._is_paused and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self._is_paused = False
+
     def _feed_more(self) -> None:
         """Take the next of what has come, if there is room for it, and the rest in the next turn."""
         if self._parser is None or self._held > _HELD_BYTES:
@@ -197,10 +209,8 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._feed_more)
         elif self._lost is not None:
             self._ended()
-        elif self._is_paused:
-            self._is_paused = False
-            if self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
+        else:
+            self._resume()
 
     def _feed(self, data: bytes) -> None:
         if self._patience_seconds is not None:
@@ -292,8 +302,8 @@ class Connection(asyncio.Protocol):
             return
         now = self._loop.time()
         left = self._last + patience - now
-        if left <= 0 and self._spared < MOST_SPARED:
-            left = spared_seconds(late_seconds=now - due, patience_seconds=patience)
+        if left <= 0:
+            left = spared_seconds(late_seconds=now - due, patience_seconds=patience, times_spared=self._spared)
             self._spared += 1
         if left <= 0 and not self._chunks:
             self._fail(SilenceError(f"it sent nothing for {patience:g} seconds"))

@@ -16,11 +16,12 @@ from weakref import WeakKeyDictionary
 
 import certifi
 
-from ai_whisperer.errors import ModelUnavailableError
+from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models import failures
 from ai_whisperer.models.http.address import Origin
 from ai_whisperer.models.http.connecting import ConnectTimeoutError, Patience
 from ai_whisperer.models.http.connection import Connection
+from ai_whisperer.models.http.dialing import Lookups, dialed
 
 CONNECTS_AT_ONCE = 64
 """So many connections to one host are opened at the same time."""
@@ -33,7 +34,6 @@ _OTHER_FILES = 256
 """So many files the rest of the process may have open beside the connections."""
 _LEAST = 64
 _MOST = 20_000
-_HAPPY_EYEBALLS_SECONDS = 0.25
 
 
 class Pool:
@@ -43,9 +43,12 @@ class Pool:
         self._loop = loop
         self._users = 0
         self._idle: dict[Origin, deque[Connection]] = {}
+        self._lookups = Lookups(loop)
         self._connects: dict[Origin, asyncio.Semaphore] = {}
-        self._ending: set[Connection] = set()
-        self._room = asyncio.Semaphore(_room())
+        self._ending: dict[Connection, None] = {}
+        self._most = _room()
+        self._open = 0
+        self._room = asyncio.Semaphore(self._most)
         self._sweep: asyncio.TimerHandle | None = None
 
     def enter(self) -> None:
@@ -55,13 +58,12 @@ class Pool:
         self._users -= 1
         if self._users == 0:
             self._close_idle(since=float("inf"))
-            for connection in self._ending:
-                connection.end()
-                connection.abort()
-            self._ending.clear()
+            while self._ending:
+                self._close_ending()
             if self._sweep is not None:
                 self._sweep.cancel()
                 self._sweep = None
+            self._lookups.close()
             _pools.pop(self._loop, None)
             await asyncio.sleep(0)  # the transports close their sockets
 
@@ -89,15 +91,17 @@ class Pool:
         if connection.is_done or not is_over or self._users == 0:
             self._ended(origin, connection)
         else:
-            self._ending.add(connection)
-            connection.when_done(_END_SECONDS, lambda: self._ended(origin, connection))
+            self._ending[connection] = None
+            connection.when_done(_END_SECONDS, lambda: self._settled(origin, connection))
+
+    def _settled(self, origin: Origin, connection: Connection) -> None:
+        if connection in self._ending:
+            del self._ending[connection]
+            self._ended(origin, connection)
 
     def _ended(self, origin: Origin, connection: Connection) -> None:
-        self._ending.discard(connection)
-        if not connection.end():
-            return
-        if self._users == 0:
-            connection.abort()
+        if not connection.end() or self._users == 0:
+            self._close(connection)
             return
         connection.idle_since = self._loop.time()
         self._idle.setdefault(origin, deque()).append(connection)
@@ -110,18 +114,56 @@ class Pool:
             connection = idle.pop()  # the one that was used last: the others may be closed the sooner
             if connection.is_fresh:
                 return connection
-            connection.abort()
+            self._close(connection)
         return None
 
     async def _opened(self, origin: Origin, connect_seconds: float, turn_seconds: float) -> Connection | None:
+        try:
+            addresses = await self._lookups.addresses_of((origin.proxy or origin).host, seconds=turn_seconds)
+        except OSError as error:
+            raise _no_connection(error) from None
+        if addresses is None:
+            return None
         connects = self._connects.setdefault(origin, asyncio.Semaphore(CONNECTS_AT_ONCE))
         if not await _acquired(connects, turn_seconds):
             return None
         try:
             # Somebody may have given one back while we stood in line.
-            return self._kept(origin) or await _connected(self._loop, origin, connect_seconds)
+            return self._kept(origin) or await self._added(origin, addresses, connect_seconds)
         finally:
             connects.release()
+
+    async def _added(self, origin: Origin, addresses: list[str], connect_seconds: float) -> Connection:
+        """One more connection. If there are as many as may be, one that nobody uses makes room for it."""
+        connection: Connection | None = None
+        self._open += 1
+        try:
+            if self._open > self._most:
+                self._close_oldest()
+                await asyncio.sleep(0)  # its transport closes the socket
+            connection = await _connected(self._loop, origin, addresses, connect_seconds)
+        finally:
+            if connection is None:
+                self._open -= 1
+        return connection
+
+    def _close_oldest(self) -> None:
+        """Close the connection that has been idle for the longest time, or else one whose response is at its end."""
+        idle = min((each for each in self._idle.values() if each), key=lambda each: each[0].idle_since, default=None)
+        if idle is not None:
+            self._close(idle.popleft())
+        elif self._ending:
+            self._close_ending()
+
+    def _close_ending(self) -> None:
+        connection = next(iter(self._ending))
+        del self._ending[connection]
+        connection.end()
+        self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        connection.abort()
+        self._open -= 1
 
     def _sweep_idle(self) -> None:
         self._sweep = None
@@ -132,7 +174,7 @@ class Pool:
     def _close_idle(self, *, since: float) -> None:
         for origin, idle in list(self._idle.items()):
             while idle and idle[0].idle_since <= since:
-                idle.popleft().abort()
+                self._close(idle.popleft())
             if not idle:
                 del self._idle[origin]
 
@@ -160,35 +202,38 @@ async def _acquired(semaphore: asyncio.Semaphore, seconds: float) -> bool:
     return False
 
 
-async def _connected(loop: asyncio.AbstractEventLoop, origin: Origin, seconds: float) -> Connection:
+async def _connected(
+    loop: asyncio.AbstractEventLoop, origin: Origin, addresses: list[str], seconds: float
+) -> Connection:
     """Open a connection; raises `ModelError`."""
     try:
         context = await _trusted() if origin.is_secure or (origin.proxy or origin).is_secure else None
         async with Patience(seconds):
-            return await _connect(loop, origin, context)
+            return await _connect(loop, origin, addresses, context)
     except ConnectTimeoutError:
         said = failures.told(f"it took no connection within {seconds:g} seconds")
         raise failures.unreachable(None, said) from None
     except OSError as error:
-        said = failures.told(str(error) or type(error).__name__)
-        fault = error if error.errno is not None else None
-        raise failures.lasting_fault_of_system(fault, said) or failures.unreachable(fault, said) from None
+        raise _no_connection(error) from None
 
 
-async def _connect(loop: asyncio.AbstractEventLoop, origin: Origin, context: ssl.SSLContext | None) -> Connection:
+def _no_connection(error: OSError) -> ModelError:
+    said = failures.told(str(error) or type(error).__name__)
+    fault = error if error.errno is not None else None
+    return failures.lasting_fault_of_system(fault, said) or failures.unreachable(fault, said)
+
+
+async def _connect(
+    loop: asyncio.AbstractEventLoop, origin: Origin, addresses: list[str], context: ssl.SSLContext | None
+) -> Connection:
     first = origin.proxy or origin
-    _, connection = await loop.create_connection(
-        lambda: Connection(loop),
-        first.host,
-        first.port,
-        ssl=context if first.is_secure else None,
-        happy_eyeballs_delay=None if _is_number(first.host) else _HAPPY_EYEBALLS_SECONDS,
-    )
-    if origin.proxy is None or context is None or not origin.is_secure:
-        return connection
+    connection = await dialed(loop, addresses, first.port, lambda: Connection(loop))
     try:
-        await _open_tunnel(connection, origin)
-        await connection.secure(context, origin.host)
+        if context is not None and first.is_secure:
+            await connection.secure(context, first.host)
+        if context is not None and origin.is_secure and origin.proxy is not None:
+            await _open_tunnel(connection, origin)
+            await connection.secure(context, origin.host)
     except BaseException:
         connection.abort()
         raise
@@ -207,11 +252,6 @@ async def _open_tunnel(connection: Connection, origin: Origin) -> None:
         raise failures.lasting_status(status, said) or ModelUnavailableError(
             f"The provider could not be reached: {said} Check the proxy (HTTPS_PROXY)."
         )
-
-
-def _is_number(host: str) -> bool:
-    """Whether the host is an address already, so that there is only one."""
-    return ":" in host or host.replace(".", "").isdigit()
 
 
 async def _trusted() -> ssl.SSLContext:

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from ai_whisperer.core.lateness import MOST_SPARED, spared_seconds
+from ai_whisperer.core.lateness import spared_seconds
 from ai_whisperer.errors import AnswerTimeError, ModelTimeoutError
 from ai_whisperer.models.base import Alive, StreamEvent
 
 PassOn = Callable[[StreamEvent], None]
-_A_TURN = 1e-6
 
 
 class StallWatch:
@@ -124,10 +123,8 @@ class _Lane:
         patience = min(self.patience)
         for guard in list(self._guards):
             left = min(guard.last + guard.seconds, guard.ends) - now
-            if left <= 0 and now < guard.ends and guard.spared < MOST_SPARED:
-                # What has come is in the hands of others for a turn; and if we are late, so are they.
-                spared = spared_seconds(late_seconds=now - due, patience_seconds=guard.seconds)
-                left = spared if spared or guard.spared else _A_TURN
+            if left <= 0 and now < guard.ends:
+                left = spared_seconds(late_seconds=now - due, patience_seconds=guard.seconds, times_spared=guard.spared)
                 guard.spared += 1
             if left <= 0:
                 guard.stall()
