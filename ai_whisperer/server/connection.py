@@ -211,10 +211,11 @@ class Connection:
             method = method_named(call.method)
             known = method.name
             params = method.read_params(bytes(call.params))
-            if isinstance(params, InSession) and method is not DELETE_SESSION:
-                await self._enter(method, params)
-            with called_by(f"request:{request_id}"), self._only_waiting() if method in _LATE else _nothing:
-                result = await ANSWERS[known](self._caller, params)
+            with self._only_waiting() if method in _LATE else _nothing:
+                if isinstance(params, InSession) and method is not DELETE_SESSION:
+                    await self._enter(method, params)
+                with called_by(f"request:{request_id}"):
+                    result = await ANSWERS[known](self._caller, params)
             return method.write_result(result)
         except RpcError as error:
             outcome = str(error.code)

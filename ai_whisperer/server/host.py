@@ -20,12 +20,7 @@ from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
 from ai_whisperer.domain.tasks import StepRecord
-from ai_whisperer.errors import (
-    ClosedError,
-    DuplicateIdError,
-    UnknownSessionError,
-    WhispererError,
-)
+from ai_whisperer.errors import ClosedError, DuplicateIdError, UnknownSessionError, WhispererError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
@@ -35,6 +30,7 @@ from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.reads import Overlay, ReadsUnderWay
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
+from ai_whisperer.server.collector import Leftovers
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
@@ -105,6 +101,7 @@ class SessionHost:
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._deleting: set[str] = set()
         self._deletions: set[asyncio.Task[SessionSummary]] = set()
+        self._leftovers = Leftovers()
         self._closing = False
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         store.watch(self.fail)
@@ -245,6 +242,7 @@ class SessionHost:
             await known.close(grace_seconds=0)
             if self._open.get(session_id) is known:
                 del self._open[session_id]
+                self._leftovers.look_later()
 
     def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
         """The session, if it is the principal's and `session` would return it without waiting."""
@@ -315,6 +313,7 @@ class SessionHost:
 
     def _deleted(self, deletion: asyncio.Task[SessionSummary]) -> None:
         self._deletions.discard(deletion)
+        self._leftovers.look_later()
         if not deletion.cancelled():
             deletion.exception()  # mark as seen: whoever asked may be gone
 

@@ -121,7 +121,9 @@ class Group:
         return dict(self._numbers), len(self.notifications)
 
     def accept(self, pending: Pending) -> None:
+        """The unit is written, and the shapes that were new with it."""
         self.written.append(pending)
+        self._packing.fresh.clear()
 
     def refuse(self, pending: Pending, error: Exception, *, back_to: Mark) -> None:
         """The unit cannot be written, and nothing of it is. Its later ones are refused too."""
@@ -140,8 +142,8 @@ class Group:
             for session_id in self.deleted:
                 self._known.pop(session_id, None)
         self._known.update(self._numbers)
-        if self._packing.fresh:
-            self._packing.settle(is_whole=self.written is self.pending)
+        if self.written is self.pending:  # or else each that was accepted has settled them
+            self._packing.fresh.clear()
         taken = self.notifications, self.sizes
         self.notifications, self.sizes = [], []
         return taken

@@ -1,8 +1,8 @@
 """How notifications are kept: their values without their keys, as MessagePack, beside the number of a shape.
 
 A shape says which notification it is, and how its params are made of the values. Shapes are kept in the database too,
-so that a record may change: what was told before is read as it was told. A new one is put in every group until the
-group with it is durable.
+so that a record may change: what was told before is read as it was told. A new one is put beside each unit until one
+with it is accepted: those of a unit that is refused go with it.
 """
 
 from __future__ import annotations
@@ -77,11 +77,6 @@ class Packing:
         cause, params = reader(_decode(packed))
         name = self._shapes[number].name
         return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
-
-    def settle(self, *, is_whole: bool) -> None:
-        """A group is durable. If something in it was refused, a new shape may have gone with that: it stays new."""
-        if is_whole:
-            self.fresh.clear()
 
 
 def _identity(shape: Shape) -> tuple[str, str, tuple[Part, ...]]:
@@ -179,7 +174,8 @@ def _taken(parts: tuple[Part, ...], kind: type, it: str) -> str:
         elif part.same:
             value = f"True if {path} == {_path(it, kind, part.same)} else {path}"
         elif part.after:
-            value = f"{path}.removeprefix({_path(it, kind, part.after)})"
+            rest = f"{name} := {path}.removeprefix({_path(it, kind, part.after)})"
+            value = f'{name} if len({rest}) < len({path}) and {name}[:1] == "." else ({path},)'
         if part.boxed:
             value = f"({value},)"
         if part.optional:
@@ -221,7 +217,7 @@ def _reading(parts: tuple[Part, ...], value: str, into: str) -> list[str]:
         elif part.same:
             made.append(f"{place} = {into}[{part.same!r}] if {read} is True else {read}")
         elif part.after:
-            made.append(f"{place} = {into}[{part.after!r}] + {read} if {read}[:1] == '.' else {read}")
+            made.append(f"{place} = {into}[{part.after!r}] + {read} if type({read}) is str else {read}[0]")
         else:
             made.append(f"{place} = {read}")
         if part.optional:

@@ -11,7 +11,8 @@ class Part(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     - `optional`: it is left out of the params where None is kept.
     - `boxed`: it may be None itself, so it is kept in an array.
     - `same`: the key of an earlier value; True is kept if both are equal.
-    - `after`: the key of an earlier value, with which it begins, and then a dot: only what follows is kept.
+    - `after`: the key of an earlier value. If it begins with that and a dot, it is kept from the dot on, or else
+      whole in an array.
     - `json`: as JSON text, since it may hold anything.
     - `parts`: it is an object, of which the values are kept.
     """

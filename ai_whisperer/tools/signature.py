@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
 import types
@@ -73,13 +74,30 @@ def _key_of(function: types.FunctionType, context: type) -> tuple[Any, ...] | No
         return None
     defaults = tuple(map(_Same, function.__defaults__ or ()))
     named = tuple((name, _Same(value)) for name, value in (function.__kwdefaults__ or {}).items())
-    hints = tuple(function.__annotations__.items())
-    key = (function.__code__, _Same(function.__globals__), context, defaults, named, hints)
+    hints = _plain_hints(function)
     try:
+        if not hints:
+            resolved = typing.get_type_hints(function, include_extras=True)
+            hints = tuple((name, hint, repr(hint)) for name, hint in resolved.items())  # `A | B == B | A`
+        key = (function.__code__, _Same(function.__globals__), context, defaults, named, hints)
         hash(key)
-    except TypeError:  # a hint holds a list, a dict, or an object of anybody's
+    except Exception:  # noqa: BLE001 - a hint holds a list, a dict, or an object of anybody's, or means nothing
         return None
     return key
+
+
+def _plain_hints(function: types.FunctionType) -> tuple[Any, ...]:
+    """What the hints mean by now, if each is a class, or the name of one; or else nothing. That is found fast."""
+    if getattr(function, "__type_params__", ()):
+        return ()
+    known = function.__globals__
+    found = []
+    for name, hint in function.__annotations__.items():
+        meant = known.get(hint, vars(builtins).get(hint)) if isinstance(hint, str) else hint
+        if not isinstance(meant, type) and hint not in (None, "None"):
+            return ()
+        found.append((name, meant))
+    return tuple(found)
 
 
 def name_of(function: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -35,8 +35,8 @@ def host_on(store: Store) -> SessionHost:
     )
 
 
-async def pipelined(host: SessionHost, calls: Sequence[Call]) -> None:
-    """Send all calls in the session `s`, without waiting for their answers; all must be answered well."""
+async def pipelined(host: SessionHost, calls: Sequence[Call], *, settings: Settings | None = None) -> bytes:
+    """Send all calls in the session `s` and leave, without waiting for their answers; returns those that came."""
     socket = FakeSocket()
     metrics = Metrics(lambda: host.open_sessions)
     connection = Connection(
@@ -44,7 +44,7 @@ async def pipelined(host: SessionHost, calls: Sequence[Call]) -> None:
         connection_id="c",
         principal=LOCAL,
         host=host,
-        settings=Settings(),
+        settings=settings or Settings(),
         metrics=metrics,
         audiences=Audiences(NotificationFrames(), metrics),
     )
@@ -54,9 +54,10 @@ async def pipelined(host: SessionHost, calls: Sequence[Call]) -> None:
             await asyncio.sleep(0.001)  # each begins before the next comes, in whatever order tasks begin here
             call = {"jsonrpc": "2.0", "id": number, "method": method, "params": {"sessionId": "s", **params}}
             yield [msgspec.json.encode(call)]
+        await asyncio.sleep(0.001)
 
     await connection.run(arrivals())
-    assert b'"error"' not in b"".join(socket.writes)
+    return b"".join(socket.writes)
 
 
 def play(seed: int, *scenes: Sequence[Call]) -> list[str]:
@@ -69,7 +70,7 @@ def play(seed: int, *scenes: Sequence[Call]) -> list[str]:
             store = disk.open()
             host = host_on(store)
             await host.start(session_id="default")
-            await pipelined(host, calls)
+            assert b'"error"' not in await pipelined(host, calls)
             session = await host.session(LOCAL, "s")
             await session.flushed()
             sent = sorted(await session.sent_mail(), key=lambda mail: mail.sequence)
@@ -98,3 +99,41 @@ def test_calls_to_a_session_that_does_not_exist_yet_keep_their_order(seed: int) 
 def test_calls_to_a_session_that_is_not_open_keep_their_order(seed: int) -> None:
     event: Call = ("async.broadcastEvent", {"event": "e"})
     assert play(seed, [CREATION], [*MAILS[:4], event, *MAILS[4:]]) == IN_ORDER
+
+
+WAITS: list[Call] = [("task.wait", {"taskId": "any"}), ("lock.acquire", {"name": "any"})]
+
+
+def while_opening(scene: Callable[[SessionHost], Awaitable[None]]) -> None:
+    """Play in a server where the session `s` is there, but not open, on a disk that takes a tenth of a second."""
+    disk = SimulatedDisk(1, slowest_read_seconds=0.1)
+
+    async def main() -> None:
+        store = disk.open()
+        host = host_on(store)
+        await host.start(session_id="s")
+        await scene(host)
+        await host.close(grace_seconds=0)
+        await store.close()
+
+    simulate(main(), seed=1)
+    disk.close()
+
+
+@pytest.mark.parametrize("call", WAITS, ids=lambda call: call[0])
+def test_who_only_waits_ends_with_its_client_though_the_session_is_being_opened(call: Call) -> None:
+    async def scene(host: SessionHost) -> None:
+        assert await pipelined(host, [call]) == b""
+        assert not host.open_sessions
+        assert await host.session(LOCAL, "s")
+
+    while_opening(scene)
+
+
+@pytest.mark.parametrize("call", WAITS, ids=lambda call: call[0])
+def test_those_who_wait_are_counted_while_the_session_is_being_opened(call: Call) -> None:
+    async def scene(host: SessionHost) -> None:
+        answers = await pipelined(host, [call] * 18, settings=Settings(max_pending_requests=1))
+        assert answers.count(b"waits for 16 tasks and locks already") == 2
+
+    while_opening(scene)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Iterator
 
 import pytest
 
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.server.collector import settle_collector
+from ai_whisperer.server.host import SessionHost
+from ai_whisperer.settings import LOCAL
+from ai_whisperer.templates.library import TemplateLibrary
+from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.testing.simulation import simulate
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +41,38 @@ def test_what_becomes_garbage_later_is_found_all_the_same() -> None:
     del made
     assert gc.collect() >= 1
     assert len(gc.get_objects()) < kept
+
+
+def test_of_a_session_that_is_deleted_from_a_settled_server_nothing_is_left() -> None:
+    settle_collector()
+    disk = SimulatedDisk(1)
+
+    async def main() -> None:
+        store = disk.open()
+        host = SessionHost(
+            store,
+            model="any",
+            templates=TemplateLibrary([]),
+            model_factory=lambda _: FunctionModel(lambda _: "done"),
+        )
+        await host.start(session_id="default")
+        before = len(kernels())
+        await use_and_delete(host)
+        await asyncio.sleep(2)
+        assert len(kernels()) == before
+        await host.close(grace_seconds=0)
+        await store.close()
+
+    simulate(main(), seed=1)
+    disk.close()
+
+
+async def use_and_delete(host: SessionHost) -> None:
+    session = await host.session(LOCAL, "default")
+    await session.run_task(await session.create_agent("ada"), "Say that it is done.")
+    await host.delete(LOCAL, "default")
+
+
+def kernels() -> list[object]:
+    """The hearts of all sessions that are in memory."""
+    return [each for each in gc.get_objects() if isinstance(each, Kernel)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Iterator
 from enum import Enum
@@ -20,6 +21,8 @@ from ai_whisperer.domain.notifications.events import EventBroadcast
 from ai_whisperer.domain.notifications.steps import StepStarted
 from ai_whisperer.domain.tasks import StepKind
 from ai_whisperer.protocol.subscriptions import frame_of
+from ai_whisperer.store.base import Unit
+from ai_whisperer.store.groups import Group, Pending
 from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.shapes import Shape
 
@@ -94,6 +97,25 @@ def test_what_a_task_tells_of_does_not_repeat_its_id() -> None:
     assert len(packed) < 50 < len(msgspec.json.encode(told)) / 2
 
 
+@pytest.mark.parametrize(
+    ("task_id", "step_id"),
+    [
+        (TASK, f"{TASK}~1.3"),
+        (TASK, TASK),
+        (TASK, ""),
+        (TASK, ".3"),
+        (TASK, f"{TASK}."),
+        (TASK, "x"),
+        ("", ".3"),
+        ("", "3"),
+    ],
+)
+def test_a_step_id_that_is_not_made_of_the_id_of_its_task_is_read_as_it_was_told(task_id: str, step_id: str) -> None:
+    told = StepStarted(agent_id="ada", task_id=task_id, step_id=step_id, kind=StepKind.MODEL)
+    written, read = kept_and_read(told, name="step.started", cause="test")
+    assert read == written
+
+
 def test_a_record_that_has_changed_has_a_shape_of_its_own_and_the_old_one_is_still_read() -> None:
     class Before(Told, frozen=True, kw_only=True):
         agent_id: str
@@ -115,13 +137,27 @@ def test_a_record_that_has_changed_has_a_shape_of_its_own_and_the_old_one_is_sti
     assert third.fresh == []
 
 
-def test_a_shape_stays_new_until_a_group_is_durable_in_which_nothing_was_refused() -> None:
-    packing = Packing([])
-    packing.packer("event.broadcast", EventBroadcast)
-    packing.settle(is_whole=False)
-    assert [shape.name for shape in packing.fresh] == ["event.broadcast"]
-    packing.settle(is_whole=True)
-    assert packing.fresh == []
+def test_a_shape_stays_new_until_a_unit_with_it_is_accepted() -> None:
+    async def main() -> None:
+        told = EventBroadcast(event_id="e", event="x", data=None, sender="ada", woken=0, notified=0)
+        pending: list[Pending] = []
+        for _ in range(3):
+            unit = Unit()
+            unit.notes.append(("s", told.wire_name, "test", 1.0, told))
+            pending.append((unit, asyncio.get_running_loop().create_future()))
+        group = Group(pending, {}, set(), Packing([]))
+        written = []
+        for each, is_refused in zip(group.one_by_one(), (True, False, False), strict=True):
+            mark = group.mark()
+            group.number([each], lambda _: 0)
+            written.append([shape.name for shape in group.shapes])
+            if is_refused:
+                group.refuse(each, ValueError("no"), back_to=mark)
+            else:
+                group.accept(each)
+        assert written == [["event.broadcast"], ["event.broadcast"], []]
+
+    asyncio.run(main())
 
 
 def test_a_number_without_a_shape_is_not_read() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
+
+import pytest
 
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.signature import Signature, signature_of
@@ -48,6 +51,41 @@ def test_another_hint_makes_another_signature() -> None:
 
     schemas = [signature(with_choices(*choices)).parameters.schema for choices in (("a", "b"), ("c",))]
     assert [schema["properties"]["one"]["enum"] for schema in schemas] == [["a", "b"], ["c"]]
+
+
+def with_module(source: str) -> Callable[[str], Callable[..., Any]]:
+    """Makes functions of one code and one module, as a module that is loaded again does, with this line edited."""
+    module: dict[str, Any] = {"Literal": Literal}
+    exec(f"from __future__ import annotations\ndef made():\n  {source}\n  return pick", module)  # noqa: S102 - the lines of these tests
+
+    def made(edited: str) -> Callable[..., Any]:
+        exec(edited, module)  # noqa: S102 - the lines of these tests
+        picked: Callable[..., Any] = module["made"]()
+        return picked
+
+    return made
+
+
+@pytest.mark.parametrize("hint", ["Unit", "Unit | None", "list[Unit]"])
+def test_a_hint_that_means_something_else_by_now_makes_another_signature(hint: str) -> None:
+    made = with_module(f"def pick(one: {hint}): ...")
+    meanings = ("Literal['metre']", "Literal['mile']", "int", "str")
+    signatures = [signature(made(f"Unit = {meant}")) for meant in meanings]
+    assert len({json.dumps(each.parameters.schema) for each in signatures}) == 4
+    assert signature(made("Unit = str")) is signatures[-1]
+
+
+def test_unions_in_another_order_make_another_signature() -> None:
+    def with_union(union: Any) -> Callable[..., Any]:
+        def pick(one: Any) -> str:
+            return str(one)
+
+        pick.__annotations__["one"] = union
+        return pick
+
+    first, second, third = (signature(with_union(union)) for union in (int | str, str | int, int | str))
+    assert first is third
+    assert first is not second
 
 
 def test_a_hint_without_a_hash_is_shared_with_nobody_but_the_function_itself() -> None:

@@ -66,6 +66,7 @@ async def serve(
     )
     _make_room_for(settings.max_connections)
     within = settings.shutdown_grace_seconds + LAST_SECONDS
+    settle_collector()  # before sessions are opened: they end sooner than the process
     with closing(log), until_asked_to_leave(call.output, grace, within_seconds=within) as leaving:
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
             leaving.trouble = server.trouble
@@ -75,7 +76,6 @@ async def serve(
             address = server.address
             ready = {"ready": address.page, "url": address.url, "token": address.token, "pid": address.pid}
             call.output.told(ready, f"ready {address.page}")
-            settle_collector()
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
                 outcome = await first_of(leaving.asked(), server.failure())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from contextvars import Context
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -103,6 +104,7 @@ class _Lane:
         self.patience = patience
         self.loop = loop
         self._guards: dict[StallGuard, None] = {}
+        self._context = Context()  # not that of who comes first: the timer may be there when its session is closed
         self._is_armed = False
 
     def enter(self, guard: StallGuard) -> None:
@@ -115,7 +117,7 @@ class _Lane:
 
     def _arm(self, seconds: float) -> None:
         self._is_armed = True
-        self.loop.call_later(seconds, self._look, self.loop.time() + seconds)
+        self.loop.call_later(seconds, self._look, self.loop.time() + seconds, context=self._context)
 
     def _look(self, due: float) -> None:
         self._is_armed = False
