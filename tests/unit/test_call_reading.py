@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -13,6 +14,7 @@ from ai_whisperer.core.call_reading import as_read, note_on, read_calls, repairs
 from ai_whisperer.core.call_repair import repaired_arguments
 from ai_whisperer.core.text_calls import calls_in
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, Turn, UserTurn
+from tests.acceptance.held_up import LONGEST, longest_callback
 
 ADD = ToolSpec(
     name="add",
@@ -216,6 +218,18 @@ def test_an_answer_that_is_as_it_should_be_is_not_touched() -> None:
     for written in (Answer(text="Hello."), native("add", '{"a": 1}'), Answer(text='{"name": "Ann"}')):
         assert read(written) is written
         assert as_read(written) is written
+
+
+@pytest.mark.parametrize("tag", ["<tool_call>", "<function=a>", "<tool_call></tool_call>"])
+def test_a_text_full_of_tags_does_not_hold_up_the_event_loop(tag: str) -> None:
+    text = tag * (60_000 // len(tag)) + '"name"'
+
+    async def find() -> None:
+        assert calls_in(text) is None
+
+    with longest_callback() as longest:
+        asyncio.run(find())
+    assert longest.readings < LONGEST
 
 
 PIECES = (
