@@ -108,6 +108,8 @@ def reason_in_table(value: Any, kind: inspect.Type) -> tuple[str, str] | None:
     of_folders = isinstance(kind, inspect.DictType) and isinstance(kind_of(kind.value_type), inspect.CustomType)
     if of_folders and "shared" in value:
         return "shared", "every session has a folder 'shared' already. Give this one another name."
+    if of_folders and "own" in value:
+        return "own", "paths that begin with 'own' lead to the own folder of an agent. Give this one another name."
     return None
 
 

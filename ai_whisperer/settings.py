@@ -29,7 +29,7 @@ PREFIX = "WHISPERER_"
 _Text = Annotated[str, Meta(min_length=1)]
 _Token = Annotated[str, Meta(pattern=r"^[!-~]+\Z")]
 _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z")]
-_FolderName = Annotated[str, Meta(pattern=r"^(?!shared\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
+_FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 

@@ -14,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.core.call_repair import fits, is_plain, repaired_arguments, without_prefix
-from ai_whisperer.core.text_calls import TextCalls, WrittenCall, calls_in
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, Turn
+from ai_whisperer.core.quotations import may_be_quoted
+from ai_whisperer.core.text_calls import WrittenCall, calls_in
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolSpec, Turn
 from ai_whisperer.domain.tasks import Repaired
 
 Told = Callable[[str], ToolSpec | None]
@@ -43,7 +44,7 @@ def read_calls(answer: Answer, told: Told, *, step_id: str, turns: tuple[Turn, .
     if answer.finish == "length":
         return answer
     found = calls_in(answer.text)
-    if found is None or _may_be_quoted(answer.text[found.start :].strip(), found, turns):
+    if found is None or may_be_quoted(answer.text[found.start :].strip(), found, turns):
         return answer
     calls = tuple(_granted(call, told, f"{step_id}:{at}") for at, call in enumerate(found.calls))
     known = tuple(call for call in calls if call is not None)
@@ -51,13 +52,16 @@ def read_calls(answer: Answer, told: Told, *, step_id: str, turns: tuple[Turn, .
 
 
 def as_read(answer: Answer) -> Answer:
-    """The answer as if the model had written what was read of it."""
+    """The answer as if the model had written what was read of it.
+
+    What its provider wants to see again stays where it goes with the calls, which have their ids then.
+    """
     if not answer.read_as:
         return answer
-    text = answer.text
-    if not answer.tool_calls:
-        found = calls_in(text)
-        text = "" if found is None else text[: found.start].rstrip()
+    if answer.tool_calls:
+        return replace(answer, tool_calls=answer.read_as, read_as=())
+    found = calls_in(answer.text)
+    text = "" if found is None else answer.text[: found.start].rstrip()
     return replace(answer, text=text, tool_calls=answer.read_as, read_as=(), provider=None)
 
 
@@ -114,27 +118,3 @@ def _named(name: str, told: Told) -> tuple[str, ToolSpec | None]:
     if spec is None and (bare := without_prefix(name)) != name:
         return bare, told(bare)
     return name, spec
-
-
-def _may_be_quoted(written: str, found: TextCalls, turns: tuple[Turn, ...]) -> bool:
-    """Whether the model may only repeat what somebody else wrote, blanks apart.
-
-    It does if it was shown these very words, or the arguments by strangers. Where there is talk around the call, what
-    strangers wrote may stand there in other words too.
-    """
-    words = _without_blanks(written)
-    given = [_without_blanks(call.arguments) for call in found.calls if call.arguments != "{}"]
-    for turn in turns:
-        if isinstance(turn, AnswerTurn):
-            continue
-        by_strangers = isinstance(turn, ToolTurn) and turn.untrusted
-        if by_strangers and found.talk:
-            return True
-        shown = _without_blanks(turn.content if isinstance(turn, ToolTurn) else turn.text)
-        if words in shown or (by_strangers and any(each in shown for each in given)):
-            return True
-    return False
-
-
-def _without_blanks(text: str) -> str:
-    return "".join(text.split())

@@ -11,7 +11,9 @@ import re
 _OPENERS = ("<think>", "<thinking>")
 _CLOSERS = ("</think>", "</thinking>")
 _LONGEST = max(map(len, _CLOSERS))
-_OPENER = re.compile(r"\s*<think(?:ing)?>")
+_MAX_BLANKS = 1_024
+"""After more blanks no tag is at the start of a text: they are held back until it is clear."""
+_OPENER = re.compile(rf"\s{{0,{_MAX_BLANKS}}}<think(?:ing)?>")
 _CLOSER = re.compile(r"</think(?:ing)?>")
 _LONE_CLOSER = re.compile(r"^[ \t]*</think(?:ing)?>[ \t\r]*$", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
@@ -48,7 +50,7 @@ class ReasoningScanner:
     def __init__(self) -> None:
         self.opened = False
         self.is_over = False
-        self._blanks: list[str] = []
+        self._blanks = ""
         self._held = ""
 
     def feed(self, chunk: str) -> tuple[str, str]:
@@ -57,7 +59,10 @@ class ReasoningScanner:
             return "", chunk
         if not self.opened and not self._held:
             text = chunk.lstrip()
-            self._blanks.append(chunk[: len(chunk) - len(text)])
+            self._blanks += chunk[: len(chunk) - len(text)]
+            if len(self._blanks) > _MAX_BLANKS:
+                self.is_over = True
+                return "", self._with_blanks(text)
         else:
             text = self._held + chunk
         self._held = ""
@@ -80,10 +85,8 @@ class ReasoningScanner:
         return self._within(text[opener.end() :])
 
     def _with_blanks(self, text: str) -> str:
-        self._blanks.append(text)
-        whole = "".join(self._blanks)
-        self._blanks.clear()
-        return whole
+        blanks, self._blanks = self._blanks, ""
+        return blanks + text
 
     def _within(self, text: str) -> tuple[str, str]:
         closer = _CLOSER.search(text)

@@ -17,8 +17,7 @@ from ai_whisperer.core.reasoning_tags import after_reasoning
 _MAX_CHARACTERS = 64 << 10
 """A longer text is none of these forms: taking it apart takes its time."""
 _MAX_CALLS = 20
-_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([\w.:/-]+)>(.*?)</function>", re.DOTALL)
+_FUNCTION = re.compile(r"([\w.:/-]+)>(.*)", re.DOTALL)
 _LISTED = "[TOOL_CALLS]"
 _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _ARGUMENTS = ("arguments", "parameters")
@@ -57,28 +56,29 @@ def _tagged(body: str, start: int) -> TextCalls | None:
     talk, _, _ = body.partition("<tool_call>")
     if talk and ("`" in talk or not talk.endswith("\n")):
         return None  # in a line of other text, or in code
-    rest = body[len(talk) :]
-    if _TAGGED.sub("", rest).strip():
-        return None
-    calls = [_object(found[1]) for found in _TAGGED.finditer(rest)]
-    known = _known(calls)
+    parts = _between(body[len(talk) :], "<tool_call>", "</tool_call>")
+    known = None if parts is None else _known([_called(_value(each)) for each in parts])
     return None if known is None else TextCalls(known, start + len(talk), talk.strip())
 
 
 def _functions(body: str) -> tuple[WrittenCall, ...] | None:
-    if _FUNCTION.sub("", body).strip():
+    parts = _between(body, "<function=", "</function>")
+    found = None if parts is None else [_FUNCTION.fullmatch(each) for each in parts]
+    return None if found is None else _known([each and _call(each[1], _value(each[2])) for each in found])
+
+
+def _between(text: str, opener: str, closer: str) -> list[str] | None:
+    """What stands in each pair of tags; None if anything but blanks stands outside, or there are too many pairs."""
+    *parts, rest = (each.lstrip() for each in text.split(closer, _MAX_CALLS))
+    if rest or not all(each.startswith(opener) for each in parts):
         return None
-    return _known([_call(name, _value(given)) for name, given in _FUNCTION.findall(body)])
+    return [each.removeprefix(opener) for each in parts]
 
 
 def _objects(body: str) -> tuple[WrittenCall, ...] | None:
     fenced = _FENCED.fullmatch(body)
     given = _value(body.removeprefix(_LISTED) if fenced is None else fenced[1])
     return _known([_called(each) for each in (given if isinstance(given, list) else [given])])
-
-
-def _object(text: str) -> WrittenCall | None:
-    return _called(_value(text))
 
 
 def _called(value: Any) -> WrittenCall | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.core.anthropic_access import KEY, anthropic_access
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models import failures, prices
 from ai_whisperer.models.anthropic_reader import AnthropicReader
@@ -34,21 +35,20 @@ class AnthropicModel(OwnClientModel):
         return prices.cost_usd("anthropic", self.model, input_tokens=input_tokens, output_tokens=output_tokens)
 
     def _address(self) -> Endpoint:
-        key, token = (os.environ.get(name, "").strip() for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
-        url = os.environ.get("ANTHROPIC_BASE_URL", "").strip()
-        if not key and not token and not url:
-            raise ModelRefusedError("The request could not be made: Set the `ANTHROPIC_API_KEY` environment variable.")
+        access = anthropic_access(os.environ)
+        if access is None:
+            raise ModelRefusedError(f"The request could not be made: Set the `{KEY}` environment variable.")
         headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
             "Accept-Encoding": ENCODINGS,
             "anthropic-version": _VERSION,
         }
-        if key:
-            headers["x-api-key"] = key
-        elif token:
-            headers["Authorization"] = f"Bearer {token}"
-        return endpoint_of(url or _URL, "/v1/messages", headers)
+        if access.key:
+            headers["x-api-key"] = access.key
+        elif access.token:
+            headers["Authorization"] = f"Bearer {access.token}"
+        return endpoint_of(access.url or _URL, "/v1/messages", headers)
 
     def _headers(self, request: ModelRequest) -> dict[str, str]:
         betas = request.settings.get("anthropic_betas")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -177,7 +177,10 @@ class PydanticAIModel:
             yield wire.ModelRequest([*results, *prompts])
 
     def _response(self, answer: Answer) -> wire.ModelResponse:
-        """The answer as the provider gave it if it was this provider's, else its text and its calls."""
+        """The answer as the provider gave it if it was this provider's, else its text and its calls.
+
+        The calls are those of the answer in any case: they may have been read in another way than they were written.
+        """
         if answer.provider is not None:
             try:
                 kept = _RESPONSE.validate_json(answer.provider)
@@ -187,7 +190,7 @@ class PydanticAIModel:
                 calls = [call.tool_call_id for call in kept.tool_calls]
                 same_calls = calls == [call.call_id for call in answer.tool_calls]
                 if kept.parts and same_calls and (kept.metadata or {}).get("prefix") == self.prefix:
-                    return kept
+                    return replace(kept, parts=[*_with_calls(kept.parts, answer.tool_calls)])
         text = [wire.TextPart(answer.text)] if answer.text else []
         return wire.ModelResponse(
             [*text, *(wire.ToolCallPart(call.name, call.arguments, call.call_id) for call in answer.tool_calls)]
@@ -200,11 +203,9 @@ class PydanticAIModel:
             yield TextDelta(text=refusal)
         # Only now, since the arguments of parallel calls may come interleaved.
         for call in response.tool_calls:
-            arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
-            yield CallRequested(
-                # The library passes on what it got, be it text or not.
-                call=ToolCall(call_id=str(call.tool_call_id), name=str(call.tool_name), arguments=arguments or "{}")
-            )
+            # The library passes on what it got, be it text or not.
+            name, arguments = str(call.tool_name), _arguments_of(call)
+            yield CallRequested(call=ToolCall(call_id=str(call.tool_call_id), name=name, arguments=arguments))
         has_userinfo = "@" in urlsplit(response.provider_url or "").netloc
         kept = replace(
             response,
@@ -226,6 +227,31 @@ def _without_cut_call(response: wire.ModelResponse) -> wire.ModelResponse:
         return response
     is_whole = not is_cut(last.args or "", finish=str(response.finish_reason))
     return response if is_whole else replace(response, parts=response.parts[:-1])
+
+
+def _with_calls(parts: Iterable[wire.ModelResponsePart], calls: Iterable[ToolCall]) -> Iterator[wire.ModelResponsePart]:
+    """The parts; those that are calls have the names and arguments of these, one for each of them."""
+    left = iter(calls)
+    for part in parts:
+        if not isinstance(part, wire.ToolCallPart):
+            yield part
+            continue
+        call = next(left)
+        if (part.tool_name, _arguments_of(part)) == (call.name, call.arguments):
+            yield part
+        else:
+            yield wire.ToolCallPart(
+                call.name,
+                call.arguments,
+                part.tool_call_id,
+                id=part.id,
+                provider_name=part.provider_name,
+                provider_details=part.provider_details,
+            )
+
+
+def _arguments_of(part: wire.ToolCallPart) -> str:
+    return (part.args if isinstance(part.args, str) else part.args_as_json_str()) or "{}"
 
 
 def _provider(prefix: str) -> Provider[Any]:

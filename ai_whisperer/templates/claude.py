@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ai_whisperer.core.addresses import check_agent_id
+from ai_whisperer.core.anthropic_access import KEY, anthropic_access
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.definition import INHERIT
 from ai_whisperer.errors import InvalidInputError, TemplateError
@@ -49,8 +50,8 @@ OWN_NAMES = {
 }
 """The tools of that format, and what does the same here."""
 
-_PREFIX, _KEY = "anthropic:", "ANTHROPIC_API_KEY"
-"""The provider of the models that such files name, and the variable without which it has none."""
+_PREFIX = "anthropic:"
+"""The provider of the models that such files name."""
 _ALL_TOOLS = "*"
 _STEPS_PER_TURN = 2
 """A turn there is an answer and its tool calls; a step here is an answer or a tool call."""
@@ -183,9 +184,9 @@ def _short_model(written: str) -> Iterator[str]:
 
 def unusable_model(model: str, environment: Mapping[str, str]) -> str | None:
     """Why a model that such a file names cannot be used here; None if it can, as far as that is known beforehand."""
-    if not model.startswith(_PREFIX) or environment.get(_KEY, "").strip():
+    if not model.startswith(_PREFIX) or anthropic_access(environment) is not None:
         return None
-    return f"{model.removeprefix(_PREFIX)} (the session's model is used: {_KEY} is not set)"
+    return f"{model.removeprefix(_PREFIX)} (the session's model is used: {KEY} is not set)"
 
 
 def _outside_tools(value: Any) -> tuple[str, ...] | None:

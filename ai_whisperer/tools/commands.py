@@ -33,7 +33,7 @@ _COMMAND_BYTES = 100_000
 
 
 async def run_command(command: str, context: ToolContext, timeout_seconds: float = _DEFAULT_SECONDS) -> ToolResult:
-    """Run a command line with `sh -c` in your own folder and get its exit code and output.
+    """Run a command line with `sh -c` in your working folder and get its exit code and output.
 
     It sees your own folder, the folders that you are granted (by their names) and the programs of the system, nothing
     else; TMPDIR is a folder that is empty at first and gone afterwards. There is no network unless you are granted it,
@@ -47,9 +47,9 @@ async def run_command(command: str, context: ToolContext, timeout_seconds: float
 
 
 async def run_python(code: str, context: ToolContext, timeout_seconds: float = _DEFAULT_SECONDS) -> ToolResult:
-    """Run a Python program in your own folder and get its exit code and what it printed.
+    """Run a Python program in your working folder and get its exit code and what it printed.
 
-    It can import the standard library and modules in your own folder. It sees what a command of `run_command` sees.
+    It can import the standard library and modules in your working folder. It sees what a command of `run_command` sees.
     """
     return await _run(
         lambda temporary: (system.interpreter(), "-P", "-u", "-X", "utf8", f"{temporary}/{_CODE_FILE}"),

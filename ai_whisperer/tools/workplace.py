@@ -122,16 +122,17 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
         """Where a path leads that a model wrote; raises `ToolError` if it leads out or to what is hidden.
 
         Nothing is looked up on disk. It is relative to the folder that the agent works in; if its first part is
-        the name of a granted folder, to that one. Where it works in another, `own/` leads to its own folder.
+        the name of another granted folder, to that one. Where it works in one of those, `own/` leads to its own folder.
         """
         if "\0" in path:
             raise ToolError("A path cannot hold the character NUL. Call again with a plain path.")
         parts = posixpath.normpath(path or ".").split("/")
         if posixpath.isabs(path) or parts[0] == "..":
-            names = ", ".join(f"'{each}/'" for each in self.folders if each) or "no others"
+            others = [each or OWN_AS_WRITTEN for each in self.folders if each != self.working]
+            names = ", ".join(f"'{each}/'" for each in others) or "no others"
             raise ToolError(
-                f"The path {path[:200]!r} leads out of your folders. Use a path relative to your own folder, or one "
-                f"that begins with the name of a granted folder ({names})."
+                f"The path {path[:200]!r} leads out of your folders. Use a path relative to your working folder, or "
+                f"one that begins with the name of another folder ({names})."
             )
         name, rest = self._led(parts)
         inside = "/".join(rest) or "."
@@ -143,7 +144,7 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
 
     def _led(self, parts: list[str]) -> tuple[str, list[str]]:
         """The folder that the first part of a path leads to, and the rest."""
-        if parts[0] in self.folders:
+        if parts[0] in self.folders and parts[0] != self.working:
             return parts[0], parts[1:]
         if parts[0] == OWN_AS_WRITTEN and self.working != OWN:
             return OWN, parts[1:]

@@ -14,6 +14,7 @@ import pytest
 from pydantic_ai import messages as wire
 
 from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.core.call_reading import as_read, read_calls
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
 from ai_whisperer.errors import (
     AnswerSizeError,
@@ -382,6 +383,31 @@ def test_reasoning_in_journals_of_the_provider_library_keeps_its_signatures() ->
         {"type": "text", "text": "Adding."},
         {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}},
     ]
+
+
+def read_again(answer: Answer) -> Answer:
+    """The answer as it is shown again after its calls were read."""
+    return as_read(read_calls(answer, {"add": ADD}.get, step_id="s1", turns=()))
+
+
+def test_an_answer_whose_call_was_repaired_keeps_its_signed_reasoning() -> None:
+    written = Call("functions.add", '{"a": "1", "b": 20}')
+    answer = read_again(answer_to(replace(THINKS, tool_calls=(written,))))
+    assert again(answer) == again(answer_to(THINKS))
+    assert again(answer)[0]["signature"] == "signature-1"
+
+
+def test_the_provider_library_shows_a_repaired_call_with_what_was_kept_beside_it() -> None:
+    kept = library_kept().replace('"tool_name":"add"', '"tool_name":"functions.add"')
+    written = ToolCall(call_id="t1", name="functions.add", arguments='{"a":1}')
+    model = PydanticAIModel("openai-chat:m")
+    model.prefix = "anthropic"
+    answer = read_again(Answer(text="Adding.", tool_calls=(written,), provider=kept))
+    thought, _, _, call = model._response(answer).parts
+    assert isinstance(thought, wire.ThinkingPart)
+    assert thought.signature == "old signature"
+    assert isinstance(call, wire.ToolCallPart)
+    assert (call.tool_name, call.args, call.tool_call_id) == ("add", '{"a":1}', "t1")
 
 
 def test_the_provider_library_reads_text_and_calls_of_what_our_client_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,23 @@ def test_an_agent_waits_for_the_tools_of_a_server_that_is_required_and_others_wo
             await stage.manager.run_task("other", "work")
             assert (await stage.manager.get_task(task)).state is TaskState.RUNNING
             assert stage.offered == [[]]
+            allow(file)
+            await stage.manager.wait_task(task)
+        assert stage.offered == [[], ["mcp__odd__act"]]
+
+    play(scenario)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_agent_that_waits_for_a_server_that_is_required_keeps_no_tokens_from_others(file: Path) -> None:
+    async def scenario() -> None:
+        async with staged({"odd": odd("needs_file", str(file), required=True)}, "mcp__odd") as stage:
+            await stage.manager.set_limits({"max_tokens": 6_000})  # room for one request, not for two
+            task = await stage.manager.send_task("worker", "work")
+            await stage.until(lambda: stage.told("mcp.server_failed"))
+            await stage.manager.create_agent("other", {"tools": []})
+            async with asyncio.timeout(60):
+                await stage.manager.run_task("other", "work")
             allow(file)
             await stage.manager.wait_task(task)
         assert stage.offered == [[], ["mcp__odd__act"]]

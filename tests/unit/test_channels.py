@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.channels import ChannelDelta, ChannelParser, ParsedAnswer, parse
-from ai_whisperer.core.reasoning_tags import unopened_reasoning
+from ai_whisperer.core.reasoning_tags import ReasoningScanner, after_reasoning, unopened_reasoning
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.errors import StateError
 
@@ -62,6 +62,23 @@ def test_what_may_become_a_marker_is_held_back_until_it_is_clear() -> None:
     parser = ChannelParser()
     assert parser.feed("a\n  [FIN") == as_final("a\n")
     assert parser.feed("ISH] b") == as_final("  [FINISH] b")
+
+
+def test_blanks_before_a_text_are_held_back_up_to_a_kilobyte() -> None:
+    scanner = ReasoningScanner()
+    told = [scanner.feed(" " * 100) for _ in range(100)]
+    assert told[:10] == [("", "")] * 10
+    assert told[10:] == [("", " " * 1_100)] + [("", " " * 100)] * 89
+    assert scanner.finish() == ("", "")
+
+
+@pytest.mark.parametrize(("blanks", "analysis"), [(1_024, "a"), (1_025, "")])
+def test_reasoning_begins_after_as_many_blanks_as_are_held_back(blanks: int, analysis: str) -> None:
+    text = "\n" * blanks + "<think>a</think>f"
+    assert parse(text).response.analysis == analysis
+    assert after_reasoning(text) == ("f" if analysis else text)
+    for size in (1, 7, len(text)):
+        assert stream([text[at : at + size] for at in range(0, len(text), size)])[0] == parse(text)
 
 
 def test_the_text_after_a_marker_belongs_to_its_channel() -> None:

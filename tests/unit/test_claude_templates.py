@@ -10,7 +10,7 @@ import pytest
 from ai_whisperer.domain.definition import DEFAULT_PROMPT
 from ai_whisperer.errors import TemplateError
 from ai_whisperer.models.catalog import check_name
-from ai_whisperer.templates.claude import denied_names, granted_names
+from ai_whisperer.templates.claude import denied_names, granted_names, unusable_model
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary, load_template
 from ai_whisperer.templates.parsing import Template
@@ -99,7 +99,8 @@ def test_a_short_model_name_means_the_default_and_a_full_one_the_provider(
 def test_a_model_without_a_key_gives_way_to_that_of_the_session_which_is_said_once(
     project: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     write(project / ".whisperer" / "agents", "own", "model: anthropic:claude-sonnet-4-5")
     write(project / ".whisperer" / "agents", "child", "extends: everything")
     folders = TemplateLibrary.standard(project, project / "home").folders
@@ -116,6 +117,13 @@ def test_a_model_without_a_key_gives_way_to_that_of_the_session_which_is_said_on
     assert library.get("own").definition.model == "anthropic:claude-sonnet-4-5"
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
     assert library.get("everything").definition.model == "anthropic:claude-sonnet-4-5"
+
+
+@pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"])
+def test_a_model_can_be_used_wherever_its_provider_can_be_reached(variable: str) -> None:
+    model = "anthropic:claude-sonnet-4-5"
+    assert unusable_model(model, {variable: "given"}) is None
+    assert unusable_model(model, {variable: " "}) is not None
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,34 @@ def test_base64_in_structured_content_is_kept_and_described(structured: Any, rep
     assert [each.data for each in kept] == [DATA]
 
 
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"contentType": "blogPost", "data": "open"},
+        {"mimeType": "application/json", "data": "true"},
+        {"mime_type": "image", "blob": "abcdefgh"},
+    ],
+)
+def test_a_short_value_beside_a_kind_that_is_not_binary_stays(plain: dict[str, str]) -> None:
+    text, kept = shown({"content": [], "structuredContent": plain})
+    assert json.loads(text) == plain
+    assert kept == []
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"mimeType": "image/gif", "data": "R0lGODlh"},
+        {"contentType": "application/pdf", "blob": "JVBERi0x"},
+        {"mimeType": "Application/Octet-Stream; name=x", "data": "AAECAw=="},
+        {"contentType": "report", "encoding": "base64", "data": "AAECAw=="},
+    ],
+)
+def test_a_short_value_that_is_called_binary_is_kept(stated: dict[str, str]) -> None:
+    _, kept = shown({"content": [], "structuredContent": stated})
+    assert len(kept) == 1
+
+
 def test_base64_that_is_the_whole_text_is_told_once_though_the_server_returns_it_twice() -> None:
     raw = {"content": [{"type": "text", "text": ENCODED}], "structuredContent": {"result": ENCODED}}
     text, kept = shown(raw)

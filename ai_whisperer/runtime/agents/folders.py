@@ -25,7 +25,7 @@ from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.files.taking_over import take_over
-from ai_whisperer.tools.workplace import FILE, OWN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
+from ai_whisperer.tools.workplace import FILE, OWN, OWN_AS_WRITTEN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
 
 _log = logging.getLogger(__name__)
 _AGENTS = "agents"
@@ -52,6 +52,11 @@ def _checked_name(name: str) -> str:
     if name == SHARED:
         raise InvalidInputError(
             f"A folder cannot be called '{SHARED}': every session already has one with the same name."
+        )
+    if name == OWN_AS_WRITTEN:
+        raise InvalidInputError(
+            f"A folder cannot be called '{OWN_AS_WRITTEN}': paths that begin so lead to the own folder of an agent. "
+            "Give it another name."
         )
     return name
 

@@ -20,6 +20,7 @@ from ai_whisperer.domain.conversation import Turn
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
+from ai_whisperer.runtime.agents.mcp import prepare_mcp
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
@@ -279,8 +280,11 @@ class AILoop:
         reserved: Reserved | None = _UNLIMITED
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             reserved = None
-        elif reservations.hold_for(self._agent, self.running.journal.task):
-            reserved = await reservations.reserve(self, conversation)
+        else:
+            if self._agent.registry.mcp is not None:
+                await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
+            if reservations.hold_for(self._agent, self.running.journal.task):
+                reserved = await reservations.reserve(self, conversation)
         if reserved is None:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
             return

@@ -21,7 +21,7 @@ from ai_whisperer.models.base import (
     ModelRequest,
     collect,
 )
-from ai_whisperer.runtime.agents.mcp import WaitingLoop, prepare_mcp
+from ai_whisperer.runtime.agents.mcp import WaitingLoop
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
@@ -78,17 +78,14 @@ class ModelStep:
         return read
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
-        agent, registry = self._agent, self._agent.registry
-        if registry.mcp is not None:
-            await prepare_mcp(agent, self._loop)
-            registry = agent.registry
+        agent = self._agent
         definition, limits = agent.record.definition, agent.limits
         request = ModelRequest(
             step_id=self._step.id,
             agent_id=agent.agent_id,
             system=definition.prompt,
             turns=turns,
-            tools=registry.specs,
+            tools=agent.registry.specs,
             settings=definition.settings,
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,

@@ -41,7 +41,7 @@ async def write_file(
     lock: str | None = None,
     token: int | None = None,
 ) -> str:
-    """Write a text file; folders on the way are made. The path is relative to your own folder.
+    """Write a text file; folders on the way are made. The path is relative to your working folder.
 
     mode "new" fails if the file is there already, "append" adds to its end; neither ever loses what others wrote.
     "replace" writes the whole file: give the version that read_file told, and it fails if somebody else has changed
@@ -78,7 +78,7 @@ async def edit_file(
 
     It must be there once; with all, every place is changed. What others write to other places of the file is not lost.
     Give the version that read_file told, and it fails if the file was changed at all since. For lock and token see
-    write_file. The path is relative to your own folder.
+    write_file. The path is relative to your working folder.
     """
 
     def make(before: bytes | None) -> bytes:

@@ -26,7 +26,7 @@ _GRANTS = {Access.READ: "a granted folder, for reading", Access.WRITE: "a grante
 def list_directory(context: ToolContext, path: str = ".", depth: int = 1) -> str:
     """List what is in a folder: names and sizes; folders end in a slash. depth 2 and more list what is in those too.
 
-    The path is relative to your own folder, in which the folders that you are granted appear by their names.
+    The path is relative to your working folder, in which the folders that you are granted appear by their names.
     """
     if not 1 <= depth <= _DEEPEST:
         raise ToolError(f"depth must be from 1 to {_DEEPEST}.")

@@ -32,7 +32,7 @@ class _Part(NamedTuple):
 
 @tool(idempotent=True, untrusted=True, touches="read file:{path}")
 def read_file(context: ToolContext, path: str, first_line: int = 1, lines: int = _LINES) -> str:
-    """Read a text file, from first_line on, as many lines as asked for. The path is relative to your own folder.
+    """Read a text file, from first_line on, as many lines as asked for. The path is relative to your working folder.
 
     The first line of the result tells which lines follow and the version of the file. Give that version to write_file
     or edit_file, and they change the file only if nobody else has changed it since.

@@ -43,8 +43,8 @@ async def search_files(
 ) -> ToolResult:
     """Find the lines of text files that match a regular expression (as in Python), in a folder and the folders in it.
 
-    The path is relative to your own folder, and may be that of a file; name a granted folder to search that one. glob,
-    such as *.py or docs/**/*.md, limits the search to files of such names.
+    The path is relative to your working folder, and may be that of a file; name a granted folder to search that one.
+    glob, such as *.py or docs/**/*.md, limits the search to files of such names.
     """
     if not 1 <= max_matches <= _MOST_MATCHES:
         raise ToolError(f"max_matches must be from 1 to {_MOST_MATCHES:,}.")

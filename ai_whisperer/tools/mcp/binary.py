@@ -35,6 +35,8 @@ _KINDS = (
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b", "application/gzip"),
 )
+_BINARY = re.compile(r"(?i)(?:image|audio|video)/|application/(?:pdf|zip|gzip|octet-stream)\b")
+"""Kinds whose data is binary however short it is. Of any other, a short value may be a word."""
 _UNKNOWN = "unknown kind"
 _KIND_KEYS = ("mimeType", "mime_type", "contentType")
 _DATA_KEYS = ("data", "blob")
@@ -111,12 +113,14 @@ class Sieve:
         is_base64 = value.get("encoding") == "base64"
         is_binary = is_base64 or (kind is not None and not kind.startswith("text/"))
         stated = (*_DATA_KEYS, "content") if is_base64 else _DATA_KEYS if is_binary else ()
-        return {key: self._field(key, each, kind, is_stated=key in stated) for key, each in value.items()}
+        least = 0 if is_base64 or _BINARY.match(kind or "") else _MIN_CHARACTERS
+        return {key: self._field(key, each, kind, least if key in stated else None) for key, each in value.items()}
 
-    def _field(self, key: str, value: Any, kind: str | None, *, is_stated: bool) -> Any:
+    def _field(self, key: str, value: Any, kind: str | None, least: int | None) -> Any:
+        """The value of a field; from `least` characters on it is said to be data, None if that is not said."""
         if not isinstance(value, str):
             return self.value(value)
-        if is_stated and (data := decoded(value)):
+        if least is not None and len(value) >= least and (data := decoded(value)):
             return self._told("data", binary(data, kind))
         if len(value) <= _MAX_TOKEN and _TOKEN.search(key):
             return value
