@@ -6,6 +6,7 @@ import io
 import math
 import re
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, TextIO
 
 import msgspec
@@ -13,8 +14,9 @@ import typer
 
 from ai_whisperer.domain.tasks import Priority
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|min|h|d)[a-z]*", re.IGNORECASE)
-_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)", re.IGNORECASE)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SHORTEST_SECONDS = 0.001
 
 
 def seconds_of(text: str) -> float:
@@ -23,23 +25,33 @@ def seconds_of(text: str) -> float:
         seconds = float(text)
     except ValueError:
         meant = _DURATION.fullmatch(text.strip())
-        number = f"{float(meant[1]) * _UNITS[meant[2].lower()]:g}" if meant else "for instance 3600 for an hour"
+        number = f"{float(meant[1]) * _UNITS[meant[2][0].lower()]:.15g}" if meant else "for instance 3600 for an hour"
         raise typer.BadParameter(f"{text!r} is not a number of seconds. Write {number}.") from None
     if not math.isfinite(seconds):
         raise typer.BadParameter(f"{text!r} is not a number of seconds.")
     return seconds
 
 
-def seconds_option(*names: str, help: str) -> Any:  # noqa: A002
+def some_time(seconds: float | None) -> float | None:
+    """The same seconds, if they are enough for anything to happen in them."""
+    if seconds is not None and seconds < _SHORTEST_SECONDS:
+        raise typer.BadParameter(f"{seconds:g} seconds are too few. Write {_SHORTEST_SECONDS:g} or more.")
+    return seconds
+
+
+def seconds_option(*names: str, help: str, callback: Callable[[float | None], float | None] | None = None) -> Any:  # noqa: A002
     """An option that takes a number of seconds."""
-    return typer.Option(*names, parser=seconds_of, metavar="SECONDS", help=help)
+    return typer.Option(*names, parser=seconds_of, metavar="SECONDS", help=help, callback=callback)
 
 
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
-TimeoutOption = Annotated[float | None, seconds_option("--timeout", help="For the task and everything that it causes.")]
+TimeoutOption = Annotated[
+    float | None,
+    seconds_option("--timeout", help="For the task and everything that it causes.", callback=some_time),
+]
 
 
 def reason_option(words: str) -> Any:

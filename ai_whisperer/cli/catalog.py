@@ -66,7 +66,7 @@ COMMANDS: Final = {
     "sessions": {
         "usage": "Show what the agents have used, each and together.",
         "sessions": "Show your sessions; create or delete one.",
-        "templates": "Show the templates that agents can be made of.",
+        "templates": "Show the templates that agents can be made of; check them.",
     },
     "config": {
         "config": "Show every setting with its value and where the value came from.",

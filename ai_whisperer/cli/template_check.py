@@ -10,7 +10,8 @@ import msgspec
 
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.errors import DefinitionError
-from ai_whisperer.runtime.agents.defining import check_approve, granted_by, ignored_in
+from ai_whisperer.runtime.agents.defining import check_approve, ignored_in, with_grants
+from ai_whisperer.runtime.agents.folders import check_working_folder
 from ai_whisperer.templates.claude import OWN_NAMES
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
@@ -23,11 +24,15 @@ from ai_whisperer.tools.workplace import SHARED
 
 
 class Surroundings(NamedTuple):
-    """What there is for agents: tools of the project, and the names of MCP servers and of folders."""
+    """What there is for agents: tools of the project, and the names of MCP servers and of folders.
+
+    `claude_folder` is the folder that agents of files for Claude Code work in.
+    """
 
     tools: Sequence[Tool]
     servers: Collection[str]
     folders: Collection[str]
+    claude_folder: str | None
 
 
 class CheckedTemplate(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +70,8 @@ def _problems(error: str | None, template: Template | None, around: Surroundings
         yield error
     if template is None:
         return
-    definition = template.definition
-    granted = granted_by(template, around.tools, around.servers)
+    definition = with_grants(template.definition, template, around.tools, around.servers, around.claude_folder)
+    granted = definition.tools
     registry = ToolRegistry(around.tools, granted=granted)
     known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS, *(each.name for each in around.tools)}
     for name in registry.missing_from(granted or ()):
@@ -78,6 +83,10 @@ def _problems(error: str | None, template: Template | None, around: Surroundings
     for name in definition.folders:
         if name != SHARED and name not in around.folders:
             yield f"folders: there is no folder '{name}'.{_nearest(name, (SHARED, *around.folders))}"
+    try:
+        check_working_folder(template.name, definition)
+    except DefinitionError as complaint:
+        yield f"working_folder: {complaint.message}"
     try:
         outside = tuple(name for name in definition.approve if server_of(name) is None)
         check_approve(template.name, msgspec.structs.replace(definition, approve=outside), registry)

@@ -65,6 +65,22 @@ def test_each_mistake_is_told_with_what_may_be_meant(project: Path, capsys: pyte
     assert "is that of" in first("folder"), "the second of the name is told"
 
 
+def test_a_folder_to_work_in_that_is_not_granted_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project / ".whisperer" / "agents", "lost", "folders: [shared]\nworking_folder: notes")
+    write(project / ".whisperer" / "agents", "found", "folders: [shared]\nworking_folder: shared")
+    said = checked(capsys, code=1)
+    (problem,) = said["lost", "project"]["problems"]
+    assert problem.startswith("working_folder: 'lost' is to work in the folder 'notes', which it is not granted.")
+    assert said["found", "project"]["problems"] == []
+
+
+def test_a_folder_for_claude_code_that_is_not_there_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "whisperer.toml").write_text('claude_folder = "note"\n[folders]\nnotes = "."\n')
+    write(project / ".claude" / "agents", "visitor", "description: Visits")
+    (problem,) = checked(capsys, code=1)["visitor", "claude"]["problems"]
+    assert problem == "folders: there is no folder 'note'. Did you mean 'notes'?"
+
+
 def test_a_folder_that_is_not_there_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project / ".whisperer" / "agents", "folder", "folders: [note, shared]")
     (project / "whisperer.toml").write_text('[folders]\nnotes = "."\n')

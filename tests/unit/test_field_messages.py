@@ -12,6 +12,7 @@ import typer
 
 from ai_whisperer.choices import valid_values
 from ai_whisperer.cli.arguments import seconds_of
+from ai_whisperer.cli.main import main
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.limits import limits_from
@@ -55,6 +56,10 @@ def test_a_schedule_and_a_timeout_say_what_they_take() -> None:
     [
         ("1h", "Write 3600."),
         ("1.5 Min", "Write 90."),
+        ("2 seconds", "Write 2."),
+        ("20days", "Write 1728000."),
+        ("500ms", "Write for instance 3600 for an hour."),
+        ("5 months", "Write for instance 3600 for an hour."),
         ("soon", "Write for instance 3600 for an hour."),
         ("nan", "is not a number"),
     ],
@@ -64,6 +69,12 @@ def test_an_option_in_seconds_says_how_to_write_them(written: str, told: str) ->
         seconds_of(written)
     assert told in caught.value.message
     assert seconds_of("90") == 90
+
+
+@pytest.mark.parametrize("written", ["0", "-5", "0.0001"])
+def test_a_timeout_in_which_nothing_can_happen_is_refused(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "Do it.", "--timeout", written]) == 2
+    assert f"{written} seconds are too few. Write 0.001 or more." in capsys.readouterr().err
 
 
 def test_a_limit_that_must_be_whole_says_so() -> None:

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         show_template,
         help="Show the templates that agents can be made of; check them.",
     )
-    command(templates, check_templates, settings=("templates", "tools", "mcp", "folders"))
+    command(templates, check_templates, settings=("templates", "tools", "mcp", "folders", "claude_folder"))
     command(app, usage)
 
 
@@ -108,7 +108,12 @@ def check_templates(call: Call) -> int:
     from ai_whisperer.server.serving import templates_of, toolbox_of
 
     values = call.settings.values
-    around = Surroundings(tools=toolbox_of(values).tools, servers=tuple(values.mcp), folders=tuple(values.folders))
+    around = Surroundings(
+        tools=toolbox_of(values).tools,
+        servers=tuple(values.mcp),
+        folders=tuple(values.folders),
+        claude_folder=values.claude_folder,
+    )
     checked = checked_templates(templates_of(values), around)
     broken = sum(bool(each.problems) for each in checked)
     if call.output.as_json:

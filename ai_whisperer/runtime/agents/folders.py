@@ -134,6 +134,16 @@ def remove_work_of(root: Path, session_id: str) -> None:
     remove_work(root, work_of(root, session_id))
 
 
+def check_working_folder(agent_id: str, definition: AgentDefinition) -> None:
+    """Raise `DefinitionError` if the agent is to work in a folder that it is not granted."""
+    if definition.working_folder and definition.working_folder not in definition.folders:
+        granted = ", ".join(definition.folders) or "none"
+        raise DefinitionError(
+            f"'{agent_id}' is to work in the folder '{definition.working_folder}', which it is not granted. It is "
+            f"granted: {granted}. Add it to folders, or correct working_folder."
+        )
+
+
 class Folders:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
@@ -185,12 +195,7 @@ class Folders:
                 f"'{agent_id}' is granted folders that the session does not have: {', '.join(missing)}. It has: "
                 f"{known}. Name another, or add it to the setting folders."
             )
-        if definition.working_folder and definition.working_folder not in definition.folders:
-            granted = ", ".join(definition.folders) or "none"
-            raise DefinitionError(
-                f"'{agent_id}' is to work in the folder '{definition.working_folder}', which it is not granted. It is "
-                f"granted: {granted}. Add it to folders, or correct working_folder."
-            )
+        check_working_folder(agent_id, definition)
         for name, access in definition.folders.items():
             entry = self._imported.get(name)
             if access is Access.WRITE and entry is not None:
