@@ -24,6 +24,7 @@ _PROXY_VARIABLES = tuple(
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 """What a request says of itself: two words on where it ends are two requests to somebody on the way."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -134,13 +135,9 @@ def _basic(parts: SplitResult) -> str:
 
 
 def _header(name: str, value: str) -> bytes:
-    try:
-        line = f"{name}: {value}".encode("latin-1")
-    except UnicodeEncodeError:
-        line = b"\n"
-    if not _NAME.fullmatch(name) or any(each in line for each in (b"\r", b"\n", b"\0")):
+    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
         raise ModelRefusedError(
             f"The request could not be made: the header {name[:100]!r} has characters that no header may have. "
             "Correct the key or extra_headers in the settings."
         )
-    return line + b"\r\n"
+    return f"{name}: {value}\r\n".encode("latin-1")
