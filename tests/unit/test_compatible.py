@@ -139,3 +139,9 @@ def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ModelRefusedError, match="HTTPS_PROXY") as caught:
         endpoint_of("https://far.example/v1", "/chat", {})
     assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70])
+def test_a_host_that_nobody_can_look_up_is_a_wrong_address(host: str) -> None:
+    with pytest.raises(ModelRefusedError, match="address cannot be used"):
+        endpoint_of(f"http://{host}/v1", "/chat/completions", {})

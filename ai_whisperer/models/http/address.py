@@ -100,6 +100,7 @@ def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url.strip())
         _ = parts.port
+        (parts.hostname or "").encode("idna")  # as it is looked up
     except ValueError as error:
         raise wrong_address(told(str(error))) from None
     if parts.scheme not in _PORTS or not parts.hostname:
