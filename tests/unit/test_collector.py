@@ -20,7 +20,9 @@ from ai_whisperer.testing.simulation import simulate
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
+    """A server that another test ran in this process may have set them."""
     thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
     yield
     gc.set_threshold(*thresholds)
     gc.unfreeze()
