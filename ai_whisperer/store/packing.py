@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
@@ -32,6 +32,9 @@ _PLAIN = (str, int, float, bool, NoneType)
 _SHORT_BYTES = 256
 _SHORT_LISTS_BYTES = 96
 """What is longer may take more memory than its length tells, and is looked at as JSON text."""
+
+_MAX_READERS = 1_000
+"""Shapes come from databases, which may hold any number of old ones."""
 
 
 class Packer(NamedTuple):
@@ -64,16 +67,18 @@ class Packing:
             number = self._numbers[_identity(shape)] = shape.number
             self._shapes[number] = shape
             self.fresh.append(shape)
-        packer = self.packers[name] = Packer(kind, number, _compiled_pack(shape, kind), _short_bytes(kind, shape))
+        pack = _compiled_pack(shape.cause, shape.parts, kind)
+        packer = self.packers[name] = Packer(kind, number, pack, _short_bytes(kind, shape))
         return packer
 
     def read(self, session_id: str, seq: int, at: float, number: int, packed: bytes) -> Notification:
         """The notification of these values. Raises `ValueError`, or what the decoder raises."""
         reader = self._readers.get(number)
         if reader is None:
-            if number not in self._shapes:
+            shape = self._shapes.get(number)
+            if shape is None:
                 raise ValueError(f"there is no shape {number}")
-            reader = self._readers[number] = _reader(self._shapes[number])
+            reader = self._readers[number] = _reader(shape.cause, shape.parts)
         cause, params = reader(_decode(packed))
         name = self._shapes[number].name
         return Notification(seq=seq, session_id=session_id, name=name, cause=cause, at=at, params=params)
@@ -95,6 +100,7 @@ def _short_bytes(kind: type[Told], shape: Shape) -> int:
     return _SHORT_LISTS_BYTES if any(map(get_origin, members)) else _SHORT_BYTES
 
 
+@cache
 def _parts_of(kind: type) -> tuple[Part, ...]:
     texts: dict[str, str] = {}
     found = []
@@ -146,12 +152,13 @@ def _is_known(kind: Any) -> bool:
     return kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum))
 
 
-def _compiled_pack(shape: Shape, kind: type) -> Pack:
-    """One function with the values in it: a task alone tells of some fifteen things."""
-    values = _taken(shape.parts, kind, "it")
+@cache
+def _compiled_pack(cause_key: str, parts: tuple[Part, ...], kind: type) -> Pack:
+    """One function with the values in it: a task alone tells of some fifteen things. All stores share it."""
+    values = _taken(parts, kind, "it")
     cause = "cause"
-    if shape.cause:
-        cause = f'None if cause == "task:" + {_path("it", kind, shape.cause)} else cause'
+    if cause_key:
+        cause = f'None if cause == "task:" + {_path("it", kind, cause_key)} else cause'
     names = {"UNSET": UNSET, "encode": msgspec.msgpack.Encoder().encode, "as_json": encode}
     return _evaluated(f"lambda it, cause: encode(({cause}, {values}))", names)
 
@@ -184,13 +191,14 @@ def _taken(parts: tuple[Part, ...], kind: type, it: str) -> str:
     return "".join(taken)
 
 
-def _reader(shape: Shape) -> Read:
+@lru_cache(maxsize=_MAX_READERS)
+def _reader(cause_key: str, parts: tuple[Part, ...]) -> Read:
     """One function that makes the params; `v0` is the cause, the others are the values in their order."""
-    lines = [f"def read(values):\n  {', '.join(_names(shape.parts, 'v'))}, = values"]
-    lines += _reading(shape.parts, "v", "params")
+    lines = [f"def read(values):\n  {', '.join(_names(parts, 'v'))}, = values"]
+    lines += _reading(parts, "v", "params")
     given = "v0"
-    if shape.cause:
-        given = f'"task:" + params[{shape.cause!r}] if v0 is None else v0'
+    if cause_key:
+        given = f'"task:" + params[{cause_key!r}] if v0 is None else v0'
     source = "\n  ".join([*lines, f"return {given}, params"])
     names: dict[str, Any] = {"from_json": msgspec.json.decode}
     exec(compile(source, "<shape of a notification>", "exec"), names)  # noqa: S102 - made of keys, as literals
