@@ -1,7 +1,8 @@
-"""W10, long histories: what opening a session and listing the threads of an agent cost when much is stored."""
+"""W10, long histories: what opening a session, reading it and adding to it cost when much is stored."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from ai_whisperer import AsyncAgentSessionManager
@@ -27,7 +28,12 @@ THREADS = 5
 
 _SESSION = "default"
 _IN_UNIT = 500
-_LISTED = 50
+_ASKED = 10
+"""So many agents are asked, in turn."""
+_TIMES = 200
+"""So often each call is made, after each of those agents was asked once: the first one reads cold pages of the file."""
+_READ = 5
+"""So many are read of what each has, which is no less when few are stored."""
 _MAX_GROWTH = 1.3
 
 
@@ -47,7 +53,7 @@ def figures(samples: Samples) -> list[Figure]:
     flat = Target(_MAX_GROWTH, of="raw")
     return [
         both("a session opened (raw: 1,000 tasks and mails stored)", "opening_ms", flat),
-        both("the threads of an agent listed", "threads_ms", flat),
+        *(both(name, name, flat) for name in _CALLS),
         Figure("on disk, an item", "bytes", values_of(samples, "many", "bytes_per_item")),
     ]
 
@@ -58,19 +64,68 @@ async def opened(folder: Path, *, items: int) -> Sample:
     await _open(folder)  # what is loaded once, and the pages of the file
     watch = Stopwatch()
     await _open(folder)
-    opening = watch.read()[1]
+    sample = {"opening_ms": watch.read()[1] * 1000, "bytes_per_item": size / items}
     async with AsyncAgentSessionManager(folder, model="scripted") as manager:
-        watch = Stopwatch()
-        for number in range(_LISTED):
-            found = await manager.list_threads(f"agent-{number}")
-            assert len(found) == min(THREADS, items // 2 // AGENTS)
-        threads = watch.read()[1]
+        for number in range(_ASKED):
+            await manager.pause_agent(f"agent-{number}")  # what is sent is kept, and nothing else is done
+        for name, call in _CALLS.items():
+            for number in range(_ASKED):
+                await call(manager, f"agent-{number}")
+            watch = Stopwatch()
+            for number in range(_TIMES):
+                await call(manager, f"agent-{number % _ASKED}")
+            sample[name] = watch.read()[1] / _TIMES * 1000
         assert (await manager.usage()).total.tasks == items // 2
-    return {
-        "opening_ms": opening * 1000,
-        "threads_ms": threads / _LISTED * 1000,
-        "bytes_per_item": size / items,
-    }
+    return sample
+
+
+async def _threads(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    assert await manager.list_threads(agent_id)
+
+
+async def _task_sent(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    await manager.send_task(agent_id, "One more.")
+
+
+async def _mail_sent(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    await manager.send_mail(agent_id, "One more", "It is here.")
+
+
+async def _mailbox(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    assert len(await manager.mailbox(agent_id, limit=_READ)) == _READ
+
+
+async def _tasks(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    assert len(await manager.list_tasks(agent_id, limit=_READ)) == _READ
+
+
+async def _states(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    assert any(status.agent_id == agent_id for status in manager.list_agents())
+
+
+async def _subscribed(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    """From shortly before the end, as a page that was away for a moment."""
+    del agent_id
+    subscription = manager.subscribe(after=(await manager.snapshot()).last_seq - _READ)
+    for _ in range(_READ):
+        await anext(subscription)
+    subscription.close()
+
+
+async def _snapshot(manager: AsyncAgentSessionManager, agent_id: str) -> None:
+    assert any(status.agent_id == agent_id for status in (await manager.snapshot()).agents)
+
+
+_CALLS: dict[str, Callable[[AsyncAgentSessionManager, str], Awaitable[None]]] = {
+    "the threads of an agent listed": _threads,
+    "the last mails of an agent": _mailbox,
+    "the last tasks of an agent": _tasks,
+    "the states of all agents": _states,
+    "a snapshot": _snapshot,
+    "a snapshot and a subscription": _subscribed,
+    "a task accepted": _task_sent,
+    "a mail accepted": _mail_sent,
+}
 
 
 def _size(folder: Path) -> int:
