@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.session.reads import Reads
@@ -43,7 +44,7 @@ class Decision:
         self.at = at
 
     def tell(self, told: Told) -> None:
-        self.unit.notes.append((self._home.session_id, told.wire_name, self.cause, self.at, told))
+        self.unit.notes.append(Note(self._home.session_id, self.cause, self.at, told))
 
     def then(self, follow_up: Callable[[], object]) -> None:
         """Call this right after the unit was handed to the store: what it decides comes later in the log."""
