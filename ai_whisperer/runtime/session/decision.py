@@ -86,11 +86,11 @@ class Decision:
                 follow_up()
         return durable
 
-    async def commit(self) -> None:
-        """Submit and wait until it is durable. A caller that gives up waiting takes nothing back."""
+    def commit(self) -> asyncio.Future[None]:
+        """Submit; await what is returned to wait until it is durable. Whoever gives up waiting takes nothing back."""
         durable = self.submit()
         is_watched = self._durable_calls or self._readable_calls or self._ended
-        await (asyncio.shield(durable) if is_watched else durable)
+        return asyncio.shield(durable) if is_watched else durable
 
     def _forget(self, durable: asyncio.Future[None]) -> None:
         if durable.cancelled():  # whoever waited for it was; the unit is on its way all the same
