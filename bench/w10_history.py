@@ -10,6 +10,7 @@ from ai_whisperer.domain.agents import AgentRecord, AgentState
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, Usage
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.tasks import TaskCompleted, TaskQueued
 from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
@@ -220,4 +221,4 @@ def _store_pair(unit: Unit, number: int) -> None:
         TaskQueued.of(task, summary=task.prompt, by=None),
         TaskCompleted(agent_id=agent_id, task_id=task_id, result=ChannelResponse(final="Both facts are known.")),
     ):
-        unit.notes.append((_SESSION, told.wire_name, f"task:{task_id}", at, told))
+        unit.notes.append(Note(_SESSION, f"task:{task_id}", at, told))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 
 MAX_NOTES = 2 * 4_096
@@ -33,7 +33,7 @@ class RecentNotes:
     """Notifications whose numbers follow on each other, up to the last one."""
 
     def __init__(self) -> None:
-        self._notes: list[Committed | Notification] = []  # one that was read is kept as it was read
+        self._notes: list[Note | Notification] = []  # one that was read is kept as it was read
         self._ends: list[int] = []  # for each, the bytes of all that there were up to it
         self._begin = 0
         self._end = 0
@@ -46,7 +46,7 @@ class RecentNotes:
         """About how many bytes are held."""
         return self._end - self._begin
 
-    def extend(self, notes: Sequence[Committed | Notification], sizes: Iterable[int]) -> None:
+    def extend(self, notes: Sequence[Note | Notification], sizes: Iterable[int]) -> None:
         ends = accumulate(sizes, initial=self._end)
         next(ends)
         self._ends.extend(ends)

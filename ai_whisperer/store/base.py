@@ -8,13 +8,12 @@ from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
-from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
@@ -30,14 +29,11 @@ from ai_whisperer.store.operations import Operation
 from ai_whisperer.store.tables import Row, Table
 
 Change = tuple[Operation, Row]
-Note = tuple[str, str, str, float, Told]
-"""A notification without its number: session, name, cause, time, what it tells."""
-
 
 SERVER = ""
 """In place of the id of a session: the limits of the server, which are those of all its sessions."""
 
-Listener = Callable[[Sequence[Committed], Sequence[int]], None]
+Listener = Callable[[Sequence[Note], Sequence[int]], None]
 """Is told of what was just committed, and about how many bytes each takes."""
 
 FailureListener = Callable[[BaseException], None]

@@ -11,10 +11,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
-from typing import Protocol
+from typing import Any, Protocol
 
 from ai_whisperer.core.recent import NOTE_BYTES, size_of_params
-from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.note import Note
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError, StoreRefusedError, WhispererError
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.packing import Packing
@@ -54,7 +54,7 @@ class Group:
         self._numbers: dict[str, int] = {}
         self.pending = pending
         self.written = pending
-        self.notifications: list[Committed] = []
+        self.notifications: list[Note] = []
         self.sizes: list[int] = []
         self.deleted: frozenset[str] = _NOBODY
 
@@ -63,27 +63,27 @@ class Group:
 
         `last_seq_of` tells the last number of a session of which it is not known.
         """
-        rows, sizes, notifications, packers = [], self.sizes, self.notifications, self._packing.packers
-        session, seq = None, 0
+        rows: list[Row] = []
+        numbers, sizes, notifications, packers = self._numbers, self.sizes, self.notifications, self._packing.packers
+        session: Any = None
+        seq = 0
         for unit, _ in pending:
             if unit.deleted_sessions:
                 self._forget(unit.deleted_sessions)
                 session = None
-            for session_id, name, cause, at, told in unit.notes:
-                if session_id is not session:
-                    session = session_id
-                    seq = self._numbers.get(session_id) or self._last(session_id, last_seq_of)
-                self._numbers[session_id] = seq = seq + 1
-                packer = packers.get(name)
-                if packer is None or packer[0] is not type(told):
-                    packer = self._packing.packer(name, type(told))
-                _, shape, pack, short_bytes = packer
-                packed = pack(told, cause)
-                rows.append((session_id, seq, at, shape, packed))
+            for note in unit.notes:
+                if note.session_id is not session:
+                    session = note.session_id
+                    seq = numbers.get(session) or self._last(session, last_seq_of)
+                numbers[session] = note.seq = seq = seq + 1
+                told = note.told
+                shape, pack, short_bytes = packers.get(type(told)) or self._packing.packer(type(told))
+                packed = pack(told, note.cause)
+                rows.append((session, seq, note.at, shape, packed))
                 length = len(packed)
                 is_short = length <= short_bytes
                 sizes.append(NOTE_BYTES + 4 * length if is_short else size_of_params(encode(told).decode()))
-                notifications.append(Committed(seq, session_id, name, cause, at, told))
+            notifications += unit.notes
         return rows
 
     @property
@@ -136,7 +136,7 @@ class Group:
             self.banned.add(unit.on_refused)
             unit.on_refused(refusal)
 
-    def take_notifications(self) -> tuple[list[Committed], list[int]]:
+    def take_notifications(self) -> tuple[list[Note], list[int]]:
         """Those of a group that is durable, and their sizes. Their numbers are known from now on."""
         if self.deleted:
             for session_id in self.deleted:
@@ -259,7 +259,7 @@ class GroupCommit:
         """How many notifications of the session were submitted and are not published, and when the last of them was."""
         flying = () if self._flying is None else self._flying.notifications
         times = [note.at for note in flying if note.session_id == session_id]
-        times += [note[3] for unit, _ in self._waiting for note in unit.notes if note[0] == session_id]
+        times += [note.at for unit, _ in self._waiting for note in unit.notes if note.session_id == session_id]
         return len(times), times[-1] if times else None
 
     def _flush(self) -> None:
@@ -311,8 +311,8 @@ class GroupCommit:
             self._scheduled = True
             loop.call_soon(self._flush)  # those who were just released may have more to add
 
-    def _publish(self, numbered: list[Committed], sizes: list[int]) -> None:
-        by_session: dict[str, tuple[list[Committed], list[int]]] = dict.fromkeys(
+    def _publish(self, numbered: list[Note], sizes: list[int]) -> None:
+        by_session: dict[str, tuple[list[Note], list[int]]] = dict.fromkeys(
             map(_session_of, numbered), (numbered, sizes)
         )
         if len(by_session) > 1:

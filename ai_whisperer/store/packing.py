@@ -43,7 +43,6 @@ class Packer(NamedTuple):
     If that takes no more than `short_bytes`, what is told takes no more memory than a few characters for each of them.
     """
 
-    kind: type[Told]
     number: int
     pack: Pack
     short_bytes: int
@@ -55,20 +54,20 @@ class Packing:
     def __init__(self, shapes: Iterable[Shape]) -> None:
         self._shapes = {each.number: each for each in shapes}
         self._numbers = {_identity(each): each.number for each in self._shapes.values()}
-        self.packers: dict[str, Packer] = {}
+        self.packers: dict[type[Told], Packer] = {}
         self._readers: dict[int, Read] = {}
         self.fresh: list[Shape] = []
 
-    def packer(self, name: str, kind: type[Told]) -> Packer:
-        """How notifications of this name are packed; it is in `packers` from now on."""
-        shape = _shape_of(name, kind, number=max(self._shapes, default=0) + 1)
+    def packer(self, kind: type[Told]) -> Packer:
+        """How notifications of this kind are packed; it is in `packers` from now on."""
+        shape = _shape_of(kind, number=max(self._shapes, default=0) + 1)
         number = self._numbers.get(_identity(shape))
         if number is None:
             number = self._numbers[_identity(shape)] = shape.number
             self._shapes[number] = shape
             self.fresh.append(shape)
         pack = _compiled_pack(shape.cause, shape.parts, kind)
-        packer = self.packers[name] = Packer(kind, number, pack, _short_bytes(kind, shape))
+        packer = self.packers[kind] = Packer(number, pack, _short_bytes(kind, shape))
         return packer
 
     def read(self, session_id: str, seq: int, at: float, number: int, packed: bytes) -> Notification:
@@ -88,9 +87,9 @@ def _identity(shape: Shape) -> tuple[str, str, tuple[Part, ...]]:
     return shape.name, shape.cause, shape.parts
 
 
-def _shape_of(name: str, kind: type[Told], *, number: int) -> Shape:
+def _shape_of(kind: type[Told], *, number: int) -> Shape:
     tasks = (each.encode_name for each in _fields(kind) if each.name == "task_id" and each.type is str)
-    return Shape(number, name, next(tasks, ""), _parts_of(kind))
+    return Shape(number, kind.wire_name, next(tasks, ""), _parts_of(kind))
 
 
 def _short_bytes(kind: type[Told], shape: Shape) -> int:

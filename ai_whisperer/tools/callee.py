@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Protocol
 
 from ai_whisperer.tools import langchain_tool, pydantic_ai_tool
-from ai_whisperer.tools.signature import Signature, description_of, name_of, signature_of
+from ai_whisperer.tools.signature import description_of, name_of, signature_of
 
 
 class OtherTool(Protocol):
@@ -38,11 +38,15 @@ class Callee(Protocol):
         """The values by name; raises `ToolArgumentsError` that says what does not fit."""
         ...
 
-    def call(self, values: dict[str, Any], context: Any) -> Any: ...
+    def call(self, function: Any, values: dict[str, Any], context: Any) -> Any:
+        """Call the function that the tool was made of: functions that are called in the same way share a callee."""
+        ...
 
 
 def is_of_others(candidate: Any) -> bool:
     """Whether it is a tool that was made for LangChain or pydantic-ai."""
+    if isinstance(candidate, FunctionType):
+        return False  # as nearly all are: an agent may have many of its own
     return langchain_tool.is_one(candidate) or pydantic_ai_tool.is_one(candidate)
 
 
@@ -58,7 +62,7 @@ def described(candidate: Any) -> str:
 
 def wants_approval(candidate: Any) -> bool:
     """Whether the tool says by itself that a person has to allow each call."""
-    return pydantic_ai_tool.is_one(candidate) and bool(candidate.requires_approval)
+    return is_of_others(candidate) and pydantic_ai_tool.is_one(candidate) and bool(candidate.requires_approval)
 
 
 def callee_of(candidate: Any, tool: str, *, context: type) -> Callee:
@@ -66,39 +70,8 @@ def callee_of(candidate: Any, tool: str, *, context: type) -> Callee:
 
     Raises `InvalidInputError` that names the tool, and says what to change, if models cannot call it.
     """
-    if langchain_tool.is_one(candidate):
-        return langchain_tool.LangChainCallee(candidate, tool)
-    if pydantic_ai_tool.is_one(candidate):
+    if is_of_others(candidate):
+        if langchain_tool.is_one(candidate):
+            return langchain_tool.LangChainCallee(candidate, tool)
         return pydantic_ai_tool.PydanticAiCallee(candidate, tool)
-    return _FunctionCallee(candidate, signature_of(candidate, tool, context=context))
-
-
-class _FunctionCallee:
-    """A function of Python. Its signature is shared with those that are called in the same way."""
-
-    __slots__ = ("_function", "_signature")
-
-    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
-        self._function = function
-        self._signature = signature
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        return self._signature.parameters.schema
-
-    @property
-    def takes_context(self) -> bool:
-        return self._signature.context is not None
-
-    @property
-    def is_async(self) -> bool:
-        return self._signature.is_async
-
-    def parse(self, arguments: str) -> dict[str, Any]:
-        return self._signature.parameters.parse(arguments)
-
-    def call(self, values: dict[str, Any], context: Any) -> Any:
-        filled = self._signature.context
-        if filled is not None:
-            values[filled] = context
-        return self._function(**values)
+    return signature_of(candidate, tool, context=context)

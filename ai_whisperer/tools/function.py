@@ -213,7 +213,7 @@ class Tool:
         callee = self.callee
         values = callee.parse(arguments)
         if callee.is_async:
-            result = await callee.call(values, context)
+            result = await callee.call(self.function, values, context)
         else:
             result = await in_thread(self._run, {"values": values, "context": context}, context.cancelled)
             if isinstance(result, Awaitable):
@@ -224,7 +224,7 @@ class Tool:
 
     def _run(self, values: dict[str, Any], context: ToolContext) -> Any:
         """Call the plain function, in its thread, and let what it returns be text already when it leaves it."""
-        result = self.callee.call(values, context)
+        result = self.callee.call(self.function, values, context)
         return result if isinstance(result, Awaitable) else self._result(result)
 
     def _result(self, result: Any) -> ToolResult:

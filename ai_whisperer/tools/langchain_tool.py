@@ -56,7 +56,8 @@ class LangChainCallee:
             validated(self._model.model_validate, values, known=self.schema["properties"])
         return values
 
-    def call(self, values: dict[str, Any], context: Any) -> Any:
+    def call(self, function: Any, values: dict[str, Any], context: Any) -> Any:
+        del function  # it is the tool itself
         request = {"type": "tool_call", "id": context.step_id, "name": self._tool.name, "args": values}
         return self._called_async(request) if self.is_async else _result_of(self._tool.invoke(request))
 

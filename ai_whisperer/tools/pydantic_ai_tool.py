@@ -49,7 +49,8 @@ class PydanticAiCallee:
             raise no_object()
         return values
 
-    def call(self, values: dict[str, Any], context: Any) -> Any:  # noqa: ARG002 - it knows nothing of it
+    def call(self, function: Any, values: dict[str, Any], context: Any) -> Any:
+        del function, context  # one is the tool itself, of the other it knows nothing
         given = dict(values)
         by_place = [given.pop(each) for each in self._plan.positional_fields]
         if self._plan.var_positional_field is not None:

@@ -18,12 +18,30 @@ from ai_whisperer.tools.parameters import Parameter, Parameters
 
 
 class Signature(msgspec.Struct, frozen=True, weakref=True):
-    """The parameters that models give; `context` is the one that the runtime fills."""
+    """How functions are called: the parameters that models give; `context` is the one that the runtime fills."""
 
     parameters: Parameters
     context: str | None
     is_async: bool
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        return self.parameters.schema
+
+    @property
+    def takes_context(self) -> bool:
+        return self.context is not None
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        return self.parameters.parse(arguments)
+
+    def call(self, function: Any, values: dict[str, Any], context: Any) -> Any:
+        if self.context is not None:
+            values[self.context] = context
+        return function(**values)
+
+
+_BUILTINS = vars(builtins)
 
 _known: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
 """One function may be provided for many agents."""
@@ -73,7 +91,9 @@ def _key_of(function: types.FunctionType, context: type) -> tuple[Any, ...] | No
     if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
         return None
     defaults = tuple(map(_Same, function.__defaults__ or ()))
-    named = tuple((name, _Same(value)) for name, value in (function.__kwdefaults__ or {}).items())
+    named: tuple[Any, ...] = ()
+    if function.__kwdefaults__:
+        named = tuple((name, _Same(value)) for name, value in function.__kwdefaults__.items())
     hints = _plain_hints(function)
     try:
         if not hints:
@@ -91,12 +111,14 @@ def _plain_hints(function: types.FunctionType) -> tuple[Any, ...]:
     if getattr(function, "__type_params__", ()):
         return ()
     known = function.__globals__
-    found = []
+    found: list[Any] = []
     for name, hint in function.__annotations__.items():
-        meant = known.get(hint, vars(builtins).get(hint)) if isinstance(hint, str) else hint
+        meant = hint
+        if isinstance(hint, str):
+            meant = known[hint] if hint in known else _BUILTINS.get(hint)
         if not isinstance(meant, type) and hint not in (None, "None"):
             return ()
-        found.append((name, meant))
+        found += name, meant
     return tuple(found)
 
 

@@ -31,6 +31,8 @@ _EXPECTED = (
 
 def check_touches(stated: Any) -> Touches:
     """What was stated, in a form that can be gone over often; raises `InvalidInputError` if it makes no sense."""
+    if stated == ():
+        return ()  # nothing, as most tools state
     if callable(stated):
         if inspect.iscoroutinefunction(stated):
             raise InvalidInputError(f"{_EXPECTED}; an async one cannot be asked.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from types import new_class
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -9,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.store.base import Unit
@@ -68,7 +71,14 @@ class Example(Told, frozen=True, kw_only=True):
 
 def tell(unit: Unit, session_id: str, name: str, *, params: dict[str, Any]) -> None:
     """Let a notification be written with the unit."""
-    unit.notes.append((session_id, name, "test", 1.0, Example(**params)))
+    unit.notes.append(Note(session_id, "test", 1.0, _example_called(name)(**params)))
+
+
+@cache
+def _example_called(name: str) -> type[Example]:
+    kind: type[Example] = new_class(name, (Example,), {"frozen": True, "kw_only": True})
+    kind.wire_name = name
+    return kind
 
 
 def unit_with(*tasks: TaskRecord, note: str = "") -> Unit:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.sessions import IdKind
@@ -286,7 +286,7 @@ def test_listeners_hear_of_a_commit_before_the_submitter_goes_on(run: Run) -> No
     async def scenario(store: Store) -> None:
         heard: list[str] = []
 
-        def listen(notes: Sequence[Committed], _: Sequence[int]) -> None:
+        def listen(notes: Sequence[Note], _: Sequence[int]) -> None:
             heard.extend(note.name for note in notes)
 
         store.listen("s", listen, lambda _: None)

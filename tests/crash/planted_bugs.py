@@ -240,7 +240,7 @@ def tell_apart(switch: KillSwitch) -> None:
 
     def submit(original: Callable[[Decision], asyncio.Future[None]]) -> Callable[[Decision], asyncio.Future[None]]:
         def submitted(self: Decision) -> asyncio.Future[None]:
-            if not any(note[1] == "mail.sent" for note in self.unit.notes):
+            if not any(note.name == "mail.sent" for note in self.unit.notes):
                 return original(self)
             switch.reached(_HALF_DONE)
             told = Unit()

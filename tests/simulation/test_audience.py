@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from ai_whisperer.core.recent import size_of
-from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.notifications.tasks import TaskDelta
@@ -33,6 +33,8 @@ _PIECE = re.compile(rb'"text":"([a-z]*)"')
 
 class Something(Told, frozen=True, kw_only=True):
     """What the session tells."""
+
+    wire_name = "n"
 
     p: str
 
@@ -68,9 +70,7 @@ class FakeSession:
 
     def tell(self, count: int, *, size: int = 1) -> None:
         notes = [
-            Committed(
-                seq=self.last_seq + each, session_id="s", name="n", cause="c", at=1.0, told=Something(p="x" * size)
-            )
+            Note(seq=self.last_seq + each, session_id="s", cause="c", at=1.0, told=Something(p="x" * size))
             for each in range(1, count + 1)
         ]
         kept = [note.read() for note in notes]

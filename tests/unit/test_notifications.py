@@ -15,8 +15,8 @@ from msgspec.structs import fields
 from ai_whisperer.cli.telling import line_of
 from ai_whisperer.core.recent import RecentNotes
 from ai_whisperer.core.telling import told
-from ai_whisperer.domain.committed import Committed
 from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.domain.notifications.base import Told, notification
@@ -100,7 +100,7 @@ def test_two_records_cannot_have_one_name() -> None:
 def test_a_notification_that_was_read_is_read_once() -> None:
     recent = RecentNotes()
     told = TaskCancelled(agent_id="a", task_id="t", reason="no")
-    recent.extend([Committed(seq=1, session_id="s", name=told.wire_name, cause="c", at=1.0, told=told)], [100])
+    recent.extend([Note(seq=1, session_id="s", cause="c", at=1.0, told=told)], [100])
     (first,), (again,) = recent.page(0) or [], recent.page(0) or []
     assert first is again
     assert first == Notification(

@@ -13,7 +13,7 @@ import pytest
 from msgspec import UNSET, UnsetType
 from msgspec.structs import fields
 
-from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.domain.notifications.base import Told
@@ -68,31 +68,31 @@ def examples_of(kind: Any) -> Iterator[Any]:
         yield kind(**values)
 
 
-def packed_by(packing: Packing, name: str, cause: str, told: Told) -> tuple[int, bytes]:
-    packer = packing.packer(name, type(told))
+def packed_by(packing: Packing, cause: str, told: Told) -> tuple[int, bytes]:
+    packer = packing.packer(type(told))
     return packer.number, packer.pack(told, cause)
 
 
-def kept_and_read(told: Told, *, name: str, cause: str) -> tuple[Notification, Notification]:
+def kept_and_read(told: Told, *, cause: str) -> tuple[Notification, Notification]:
     """What was told, and what is read of it by a process that has nothing but what was kept."""
     packing = Packing([])
-    number, packed = packed_by(packing, name, cause, told)
+    number, packed = packed_by(packing, cause, told)
     shapes = msgspec.json.decode(msgspec.json.encode(packing.fresh), type=list[Shape])
-    written = Committed(seq=7, session_id="s", name=name, cause=cause, at=1.5, told=told).read()
+    written = Note(seq=7, session_id="s", cause=cause, at=1.5, told=told).read()
     return written, Packing(shapes).read("s", 7, 1.5, number, packed)
 
 
 @pytest.mark.parametrize("kind", NOTIFICATIONS.values(), ids=list(NOTIFICATIONS))
 def test_what_is_read_looks_on_the_wire_as_it_was_told(kind: type[Told]) -> None:
     for told, cause in itertools.product(examples_of(kind), (f"task:{TASK}", "user:user")):
-        written, read = kept_and_read(told, name=kind.wire_name, cause=cause)
+        written, read = kept_and_read(told, cause=cause)
         assert frame_of(read) == frame_of(written)
         assert (read.name, read.cause, list(read.params)) == (written.name, written.cause, list(written.params))
 
 
 def test_what_a_task_tells_of_does_not_repeat_its_id() -> None:
     told = StepStarted(agent_id="ada", task_id=TASK, step_id=f"{TASK}.12", kind=StepKind.MODEL)
-    _, packed = packed_by(Packing([]), "step.started", f"task:{TASK}", told)
+    _, packed = packed_by(Packing([]), f"task:{TASK}", told)
     assert packed.count(TASK.encode()) == 1
     assert len(packed) < 50 < len(msgspec.json.encode(told)) / 2
 
@@ -112,28 +112,30 @@ def test_what_a_task_tells_of_does_not_repeat_its_id() -> None:
 )
 def test_a_step_id_that_is_not_made_of_the_id_of_its_task_is_read_as_it_was_told(task_id: str, step_id: str) -> None:
     told = StepStarted(agent_id="ada", task_id=task_id, step_id=step_id, kind=StepKind.MODEL)
-    written, read = kept_and_read(told, name="step.started", cause="test")
+    written, read = kept_and_read(told, cause="test")
     assert read == written
 
 
 def test_a_record_that_has_changed_has_a_shape_of_its_own_and_the_old_one_is_still_read() -> None:
     class Before(Told, frozen=True, kw_only=True):
+        wire_name = "told"
         agent_id: str
         old: int
 
     class After(Told, frozen=True, kw_only=True):
+        wire_name = "told"
         new: str
         agent_id: str
 
     first = Packing([])
-    before = packed_by(first, "told", "test", Before(agent_id="ada", old=1))
+    before = packed_by(first, "test", Before(agent_id="ada", old=1))
     second = Packing(first.fresh)
-    after = packed_by(second, "told", "test", After(agent_id="ada", new="x"))
+    after = packed_by(second, "test", After(agent_id="ada", new="x"))
     assert (before[0], after[0], [shape.number for shape in second.fresh]) == (1, 2, [2])
     third = Packing([*first.fresh, *second.fresh])
     assert third.read("s", 1, 1.0, *before).params == {"agentId": "ada", "old": 1}
     assert third.read("s", 2, 1.0, *after).params == {"new": "x", "agentId": "ada"}
-    assert third.packer("told", After).number == 2
+    assert third.packer(After).number == 2
     assert third.fresh == []
 
 
@@ -143,7 +145,7 @@ def test_a_shape_stays_new_until_a_unit_with_it_is_accepted() -> None:
         pending: list[Pending] = []
         for _ in range(3):
             unit = Unit()
-            unit.notes.append(("s", told.wire_name, "test", 1.0, told))
+            unit.notes.append(Note("s", "test", 1.0, told))
             pending.append((unit, asyncio.get_running_loop().create_future()))
         group = Group(pending, {}, set(), Packing([]))
         written = []

@@ -30,7 +30,7 @@ def test_functions_of_one_code_share_their_schema_and_are_called_as_their_own() 
     first, second = (tool.spec for tool in tools)
     assert first.parameters is second.parameters
     assert first.description is second.description
-    called = [tool.callee.call(tool.callee.parse('{"page":"a"}'), None) for tool in tools]
+    called = [tool.callee.call(tool.function, tool.callee.parse('{"page":"a"}'), None) for tool in tools]
     assert called == ["ann: a, 10", "bob: a, 10"]
 
 

@@ -109,6 +109,15 @@ class Intake:
         if known is not None:
             raise _used_already(known.id)
 
+    def decide(self) -> Decision:
+        """Begin a decision in the name of the caller."""
+        return self._session.kernel.decide(by_caller())
+
+    def is_new(self, given_id: str | None) -> bool:
+        """Whether there is nothing to look up and nobody to wait for: no id is given, and no one is in line."""
+        kernel = self._session.kernel
+        return given_id is None and not kernel.reads.has_line and not kernel.closing
+
     def known_task(self, given_id: str | None) -> Coroutine[Any, Any, TaskRecord | None]:
         """What was accepted under the id before: see `_known`."""
         return self._known(given_id, self._session.kernel.reads.task, self._tasks)
@@ -139,8 +148,15 @@ class Intake:
             raise self._session.kernel.log.failure or ClosedError()
         return known
 
-    async def mail(
+    async def mail_again(self, known: MailRecord, to: str, *, subject: str, body: str) -> MailRecord:
+        """Accept a mail under the id of one that is known: it is sent once."""
+        recipient = self._session.roster.book.resolve_recipient(to)
+        before = (known.sender, known.recipient, known.subject, known.body)
+        return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
+
+    def mail(
         self,
+        decision: Decision,
         to: str,
         *,
         subject: str,
@@ -148,18 +164,8 @@ class Intake:
         priority: Priority,
         thread_id: str | None,
         mail_id: str | None,
-        known: MailRecord | None,
-        decision: Decision | None = None,
     ) -> MailRecord:
-        """Accept a mail, as part of the decision that creates its recipient if one is given: see `check_mail`.
-
-        `known` is what `known_mail` has found a moment ago.
-        """
-        if known is not None:
-            recipient = self._session.roster.book.resolve_recipient(to)
-            before = (known.sender, known.recipient, known.subject, known.body)
-            return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
-        decision = decision or self._session.kernel.decide(by_caller())
+        """Accept a mail as part of a decision; raises, having changed nothing, if it cannot be delivered."""
         mail = self._session.mail.send(
             decision,
             sender=USER,
@@ -171,7 +177,6 @@ class Intake:
             mail_id=mail_id,
         )
         self._keep_until_readable(decision, mail, mail_id)
-        await decision.commit()
         return mail
 
     def check_mail(

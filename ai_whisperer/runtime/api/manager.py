@@ -275,9 +275,9 @@ class AsyncAgentSessionManager(
         check_agent_id(agent_id)
         own = as_tools(tools) or session.creation.own_tools_of(agent_id)
         definition = session.creation.definition_for(agent_id, config, template, own)
-        agent = await self._committed(
-            lambda decision: session.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
-        )
+        decision = session.kernel.decide(by_caller())
+        agent = session.creation.create(decision, agent_id, definition, own, auto_start=auto_start)
+        await decision.commit()
         return AgentSession(agent)
 
     def list_templates(self) -> list[TemplateEntry]:

@@ -57,7 +57,7 @@ class SessionWork(SessionReader):
         budget: Budget | None = None,
     ) -> TaskRecord:
         urgency, intake = priority_of(priority), self._intake
-        known = await intake.known_task(task_id)
+        known = None if intake.is_new(task_id) else await intake.known_task(task_id)
         decision = self._create_if_missing(
             agent_id,
             lambda limits: intake.check_task(
@@ -295,21 +295,25 @@ class SessionWork(SessionReader):
     ) -> MailRecord:
         recipient = to.agent_id if isinstance(to, AgentSession) else to
         urgency, intake, decision = priority_of(priority), self._intake, None
-        known = await intake.known_mail(mail_id)
+        known = None if intake.is_new(mail_id) else await intake.known_mail(mail_id)
         if isinstance(recipient, str) and not intake.book.knows(recipient):
             decision = self._create_if_missing(
                 recipient, lambda limits: intake.check_mail(limits, subject, body, thread_id=thread_id, known=known)
             )
-        return await intake.mail(
+        if known is not None:
+            return await intake.mail_again(known, recipient, subject=subject, body=body)
+        decision = decision or intake.decide()
+        mail = intake.mail(
+            decision,
             recipient,
             subject=subject,
             body=body,
             priority=urgency,
             thread_id=thread_id,
             mail_id=mail_id,
-            known=known,
-            decision=decision,
         )
+        await decision.commit()
+        return mail
 
     async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:
         return await self._intake.event(event, data, event_id=event_id)

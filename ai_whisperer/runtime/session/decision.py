@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.session.reads import Reads
@@ -43,7 +44,7 @@ class Decision:
         self.at = at
 
     def tell(self, told: Told) -> None:
-        self.unit.notes.append((self._home.session_id, told.wire_name, self.cause, self.at, told))
+        self.unit.notes.append(Note(self._home.session_id, self.cause, self.at, told))
 
     def then(self, follow_up: Callable[[], object]) -> None:
         """Call this right after the unit was handed to the store: what it decides comes later in the log."""
@@ -85,11 +86,11 @@ class Decision:
                 follow_up()
         return durable
 
-    async def commit(self) -> None:
-        """Submit and wait until it is durable. A caller that gives up waiting takes nothing back."""
+    def commit(self) -> asyncio.Future[None]:
+        """Submit; await what is returned to wait until it is durable. Whoever gives up waiting takes nothing back."""
         durable = self.submit()
         is_watched = self._durable_calls or self._readable_calls or self._ended
-        await (asyncio.shield(durable) if is_watched else durable)
+        return asyncio.shield(durable) if is_watched else durable
 
     def _forget(self, durable: asyncio.Future[None]) -> None:
         if durable.cancelled():  # whoever waited for it was; the unit is on its way all the same

@@ -16,7 +16,7 @@ from weakref import WeakSet
 from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.core.recent import PAGE_BYTES, PAGE_NOTES, RecentNotes, size_of
 from ai_whisperer.core.tasks import is_part_of
-from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import StateError
 from ai_whisperer.runtime.session.reads import Reads
@@ -39,7 +39,7 @@ class NotificationBus:
         self.failure: BaseException | None = None
         self.closed = False
 
-    def publish(self, notes: Sequence[Committed], sizes: Sequence[int]) -> None:
+    def publish(self, notes: Sequence[Note], sizes: Sequence[int]) -> None:
         """Take what was just committed, each of about that size."""
         self._recent.extend(notes, sizes)
         self.last_seq = notes[-1].seq

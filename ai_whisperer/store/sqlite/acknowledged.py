@@ -21,7 +21,7 @@ from zlib import crc32
 
 import msgspec
 
-from ai_whisperer.domain.committed import Committed
+from ai_whisperer.domain.note import Note
 
 ACKNOWLEDGED_NAME = "whisperer.acknowledged"
 PAUSE_SECONDS = 0.05
@@ -73,7 +73,7 @@ class Acknowledged:
         self._synced = synced
         self._number = 0 if last is None else last.number
         self._claim = Claim() if last is None or last.accepted else last
-        self._last: Committed | None = None
+        self._last: Note | None = None
         self._pause: asyncio.TimerHandle | None = None
         self._file: int | None = None
         try:
@@ -83,7 +83,7 @@ class Acknowledged:
         if last is None or last.accepted:
             self._write_both()
 
-    def note(self, last: Committed, loop: asyncio.AbstractEventLoop) -> None:
+    def note(self, last: Note, loop: asyncio.AbstractEventLoop) -> None:
         """This is on disk now, and so is all before it."""
         self._last = last
         if self._pause is None:

@@ -1,4 +1,4 @@
-"""A notification that was just written to the log of a session, and that nobody has read yet."""
+"""A notification on its way into the log of a session, and in it until somebody reads it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.base import Told
 
 
-class Committed(msgspec.Struct, frozen=True, gc=False):
-    """An entry of the log that was just written. Its params are made when somebody reads it, which may be never."""
+class Note(msgspec.Struct, gc=False):
+    """An entry of the log. Its number is 0 until it is written; it is not changed otherwise.
 
-    seq: int
+    Its params are made when somebody reads it, which may be never.
+    """
+
     session_id: str
-    name: str
     cause: str
     at: float
     told: Told
+    seq: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.told.wire_name
 
     def read(self) -> Notification:
         return Notification(
