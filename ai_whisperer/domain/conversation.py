@@ -89,9 +89,10 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UserTurn(Record, frozen=True, kw_only=True):
-    """What a model is told: a prompt, a mail, a message."""
+    """What a model is told: a prompt, a mail, a message. In an `untrusted` one words of strangers may stand."""
 
     text: str
+    untrusted: bool = False
 
 
 @final
