@@ -16,7 +16,7 @@ from ai_whisperer.core.view import Journal, bounds, head, uncovered
 from ai_whisperer.domain.compactions import Compaction, CompactionKind, CompactionReason, Place
 from ai_whisperer.domain.conversation import ToolCall, ToolTurn, Turn
 from ai_whisperer.domain.record import Record
-from ai_whisperer.domain.tasks import MODEL, StepRecord, StepState, TaskKind, TaskRecord, step_id
+from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, StepState, TaskKind, TaskRecord, step_id
 
 Wrote = Callable[[ToolCall], Sequence[str]]
 """Names the files that a call has written."""
@@ -133,7 +133,7 @@ def _entries(before: Compaction | None, journals: Sequence[Journal]) -> Iterator
             if step.kind is MODEL and group:
                 yield _group(task, group, trimmed)
                 group = []
-            if group or step.kind is MODEL:
+            if step.kind is MODEL or (group and step.kind is TOOL):
                 group.append(step)
         if group:
             yield _group(task, group, trimmed)

@@ -115,10 +115,10 @@ class CompactionStep:
     def _terms_now(self) -> Terms:
         conversation, begun, window = self._conversation, self._begun, window_of(self._agent)
         by_size = (conversation.size + conversation.beside_bytes) // contexts.BYTES_FOR_A_TOKEN + 1
-        limit = window.limit if begun.reason is not CompactionReason.REFUSED else min(window.limit, begun.asked_tokens)
+        is_refused = begun.reason is CompactionReason.REFUSED  # so it is smaller than it is thought to be
         return Terms(
-            window=window.tokens,
-            limit_tokens=limit,
+            window=min(window.tokens, begun.tokens_before) if is_refused else window.tokens,
+            limit_tokens=min(window.limit, begun.asked_tokens) if is_refused else window.limit,
             target_tokens=begun.asked_tokens,
             beside_bytes=conversation.beside_bytes,
             scale=min(max(begun.tokens_before / by_size, 1.0), _MOST_SCALE) if conversation.size else 1.0,

@@ -74,7 +74,8 @@ class Conversation:
         if self.turns:
             new: Sequence[Turn] = turns_of(steps[self._shown_steps :], result_bytes=self._result_bytes)
         else:
-            new, self.since = view(self.compacted, await self.journals(), result_bytes=self._usual_bytes)
+            journals = await self.journals()  # which also finds the compaction that holds
+            new, self.since = view(self.compacted, journals, result_bytes=self._usual_bytes)
         self.turns = (*self.turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
         self.tells_rest = self.tells_rest or self.compacted is not None or has_lines(new)
