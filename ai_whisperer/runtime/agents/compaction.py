@@ -90,6 +90,7 @@ def becoming(step: StepRecord, compaction: Compaction) -> StepRecord:
         step,
         kind=COMPACTION,
         state=STARTED,
+        attempt=step.attempt + (step.requests > 0),
         failures=0,
         outage_seconds=0.0,
         error=None,
