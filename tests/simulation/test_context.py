@@ -13,8 +13,16 @@ from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.core.contexts import turn_bytes
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolTurn, Usage, UserTurn
 from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskState
-from ai_whisperer.errors import ModelRefusedError, ModelTooLongError
+from ai_whisperer.errors import (
+    DefinitionError,
+    InvalidInputError,
+    ModelRefusedError,
+    ModelServerError,
+    ModelTooLongError,
+    ModelUnavailableError,
+)
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
 from tests.simulation import stage
 from tests.simulation.stage import Say, names_of, prompt_of, results_of, round_of
 
@@ -416,3 +424,198 @@ def test_tool_calls_and_their_results_stay_together() -> None:
             else:
                 assert open_calls == []
                 open_calls = [each.call_id for each in turn.answer.calls] if isinstance(turn, AnswerTurn) else []
+
+
+def test_a_person_sees_how_long_a_talk_is_and_makes_it_shorter() -> None:
+    model = Listener()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        await chat(manager, 8)
+        before = await manager.get_context("ann")
+        assert (before.thread_id, before.window, before.window_known) == ("talk", WINDOW, True)
+        assert before.compaction is None
+        task = await manager.compact_context("ann", thread_id="talk", task_id="shorter")
+        assert (await manager.compact_context("ann", task_id="shorter")).id == task.id
+        done = await manager.wait_task(task)
+        after = await manager.get_context("ann", thread_id="talk")
+        assert done.result is not None
+        assert done.result.final == (
+            f"The conversation had about {before.tokens:,} tokens and has {after.tokens:,} now."
+        )
+        assert after.tokens < before.tokens
+        assert after.compaction is not None
+        assert after.compaction.reason == "asked"
+        assert after.compacted_in == "shorter.1"
+        await chat(manager, 1, first=50)
+        shown = texts_of(model.requests[-1])
+        assert "They talked." in shown
+        assert "Make this conversation shorter" not in shown
+
+    play(scenario, model)
+    assert len(model.requests) == 9
+
+
+def test_a_thread_that_there_is_not_is_named_with_the_nearest() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        with pytest.raises(InvalidInputError, match="has no conversation yet"):
+            await manager.get_context("ann")
+        await chat(manager, 1)
+        with pytest.raises(InvalidInputError, match=r"has no thread 'tlak'\. Did you mean 'talk'"):
+            await manager.compact_context("ann", thread_id="tlak")
+
+    play(scenario, Listener())
+
+
+def test_a_talk_that_is_short_already_stays_as_it_is() -> None:
+    model = Listener()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        await chat(manager, 1)
+        done = await manager.wait_task(await manager.compact_context("ann"))
+        assert done.result is not None
+        assert "nothing to make shorter" in done.result.final
+        assert (await manager.get_context("ann")).compaction is None
+
+    play(scenario, model)
+    assert model.summaries == []
+
+
+def test_a_summary_is_paid_for_like_any_request() -> None:
+    model = Listener()
+    model.summary = lambda _: Answer(text="They talked.", usage=Usage(input_tokens=700, output_tokens=30, cost_usd=0.5))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        await chat(manager, 8)
+        before = manager.get_agent_status("ann").usage
+        await manager.wait_task(await manager.compact_context("ann"))
+        after = manager.get_agent_status("ann").usage
+        assert after.model_calls - before.model_calls == 1
+        assert after.input_tokens - before.input_tokens == 700
+        assert after.cost_usd == 0.5
+
+    play(scenario, model)
+
+
+def test_a_summary_waits_for_a_provider_that_is_down_and_is_asked_for_again() -> None:
+    model = Listener()
+    downs = [ModelUnavailableError(), ModelServerError()]
+
+    def summarize(_: ModelRequest) -> str:
+        if downs:
+            raise downs.pop()
+        return "They talked."
+
+    model.summary = summarize
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        await chat(manager, 8)
+        done = await manager.wait_task(await manager.compact_context("ann", task_id="shorter"))
+        (step,) = await manager.list_steps(done)
+        assert (step.kind, step.attempt, step.requests) == (StepKind.COMPACTION, 3, 3)
+        assert (await names_of(manager)).count("step.retried") == 2
+
+    play(scenario, model)
+
+
+def test_an_agent_that_is_paused_while_a_summary_is_written_resumes_with_it() -> None:
+    model = Listener()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        await chat(manager, 8)
+        task = await manager.compact_context("ann")
+        await asyncio.sleep(0.5)
+        await manager.interrupt_agent("ann")
+        await asyncio.sleep(5)
+        assert (await manager.get_task(task)).state is TaskState.RUNNING
+        await manager.resume_agent("ann")
+        assert (await manager.wait_task(task)).state is TaskState.COMPLETED
+        report = await manager.get_context("ann")
+        assert report.compaction is not None
+        assert report.compaction.summary == "They talked."
+
+    play(scenario, model)
+
+
+def test_a_compaction_that_is_cancelled_leaves_the_talk_as_it_was() -> None:
+    model = Listener()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        await chat(manager, 8)
+        task = await manager.compact_context("ann")
+        await asyncio.sleep(0.5)
+        await manager.cancel_task(task)
+        assert (await manager.get_context("ann")).compaction is None
+        await chat(manager, 1, first=50)
+        assert "Question 3:" in texts_of(model.requests[-1])
+        assert (await manager.wait_task(await manager.retry_task(task))).state is TaskState.COMPLETED
+        assert (await manager.get_context("ann")).compaction is not None
+
+    play(scenario, model)
+
+
+def test_another_model_writes_the_summaries_if_the_definition_says_so() -> None:
+    made: list[str] = []
+    models = {"talker": Listener(), "writer": Listener(summary="Written by another.")}
+
+    def model_named(name: str) -> FunctionModel:
+        made.append(name)
+        return FunctionModel(models[name], latency_seconds=1.0)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"model": "talker", "tools": [], "context": {"model": "writer"}})
+        await chat(manager, 6)
+        assert made == ["talker"]
+        await manager.wait_task(await manager.compact_context("ann"))
+        assert made == ["talker", "writer"]
+        report = await manager.get_context("ann")
+        assert report.compaction is not None
+        assert report.compaction.summary == "Written by another."
+
+    stage.play(scenario, models=model_named)
+
+
+def test_a_prompt_that_no_window_can_hold_is_refused_with_the_sizes() -> None:
+    model = Listener()
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        failed = await manager.wait_task(await manager.send_task("ann", "why " * 10_000))
+        assert failed.error is not None
+        assert failed.error.code == "context_limit"
+        assert "cannot be made shorter; the model takes 6,000" in failed.error.message
+
+    play(scenario, model)
+    assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("context", "complaint"),
+    [
+        ({"window": 10}, "context.window must be at least 1000, not 10"),
+        ({"keep": 0}, "context.keep must be at least 1, not 0"),
+        ({"compact": "never"}, "context.compact"),
+        ({"windw": 10_000}, "Did you mean `context.window`|Did you mean `window`"),
+        ({"window": "much"}, "context.window` must be a whole number"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_field(context: dict[str, Any], complaint: str) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        with pytest.raises(DefinitionError, match=complaint):
+            await manager.create_agent("ann", {"context": context})
+
+    play(scenario, Listener())
+
+
+def test_a_window_that_the_prompt_fills_is_refused() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        with pytest.raises(DefinitionError, match="the prompt alone has about 2,500"):
+            await manager.create_agent("ann", {"prompt": "x" * 10_000, "context": {"window": 4_000}})
+
+    play(scenario, Listener())
