@@ -334,6 +334,12 @@ class ModelRefusedError(ModelError):
     code = "model_refused"
 
 
+class ModelTooLongError(ModelRefusedError):
+    """The conversation does not fit into the model's context. Shorten it or split the task."""
+
+    code = "model_too_long"
+
+
 class ModelRateLimitError(ModelError):
     """The provider asks for fewer requests."""
 
@@ -471,7 +477,7 @@ class TaskTimeError(DeadlineError):
 
 
 class ContextLimitError(WhispererError):
-    """The conversations of the agent take more memory than `max_context_bytes`. Begin a new thread."""
+    """A conversation is too large for its model, or for the memory that the agent has. Begin a new thread."""
 
     code = "context_limit"
 

@@ -19,6 +19,7 @@ from ai_whisperer.core.schedules import ScheduleRef
 from ai_whisperer.core.sleeping import Time
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.compactions import ContextReport
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import LimitsReport
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
@@ -201,6 +202,21 @@ class SessionApi(Generic[AgentRef]):
 
     async def list_threads(self, agent_id: AgentRef) -> list[ThreadSummary]:
         """The conversations of an agent."""
+
+    async def get_context(self, agent_id: AgentRef, *, thread_id: str | None = None) -> ContextReport:
+        """What the agent's model would be shown of a thread now: how much that is, and how it was made shorter last.
+
+        Without a thread it is the one in which the agent was given something last.
+        """
+
+    async def compact_context(
+        self, agent_id: AgentRef, *, thread_id: str | None = None, task_id: str | None = None
+    ) -> TaskRecord:
+        """Make what the agent's model is shown of a thread as short as can be. Returns the task that does it.
+
+        Without a thread it is the one in which the agent was given something last. Nothing is deleted: the journal
+        keeps all of it. A caller that gives a `task_id` may call again: it is done once.
+        """
 
     async def dead_letters(self) -> DeadLetters:
         """The tasks and mails that could not be done and wait for a person."""

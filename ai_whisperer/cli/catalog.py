@@ -32,6 +32,9 @@ COMMANDS: Final = {
     "tasks": {
         "tasks": "Show the tasks; send, cancel or retry one.",
     },
+    "context": {
+        "context": "Show what an agent's model is shown of a conversation; make it shorter.",
+    },
     "mail": {
         "mail": "Show what agents have written to you; write to them.",
     },
@@ -81,6 +84,7 @@ GROUPS: Final = frozenset(
     [
         "agents",
         "approvals",
+        "context",
         "events",
         "limits",
         "lock",

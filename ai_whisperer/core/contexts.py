@@ -9,9 +9,13 @@ import msgspec
 
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage
 
-_BYTES_FOR_A_TOKEN = 4
+BYTES_FOR_A_TOKEN = 4
 DEFAULT_OUTPUT_TOKENS = 4096
 """So long an answer is expected to be at most, where the agent's `max_tokens` says nothing else."""
+DEFAULT_WINDOW = 128_000
+"""So many tokens a model can take of which nothing is known."""
+_MARGIN_TOKENS = 8_192
+_MOST_BYTES_FOR_A_TOKEN = 8
 
 
 def text_bytes(text: str) -> int:
@@ -23,26 +27,49 @@ def turn_bytes(turn: Turn) -> int:
     """What the turn takes in memory and on the wire, apart from its names."""
     if type(turn) is AnswerTurn:
         return answer_bytes(turn.answer)
-    return text_bytes(turn.content if type(turn) is ToolTurn else turn.text)
+    if type(turn) is ToolTurn:
+        return text_bytes(turn.content) + len(turn.note) if turn.note else text_bytes(turn.content)
+    return text_bytes(turn.text)
 
 
-def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) -> int:
-    """About how many tokens a request has: as the usage of the last answer says, and by its size from there on."""
+def told_bytes(system: str, tools: Iterable[ToolSpec]) -> int:
+    """What a request takes beside its conversation."""
+    return text_bytes(system) + sum(len(msgspec.json.encode(tool)) for tool in tools)
+
+
+def limit_tokens(window: int, settings: Mapping[str, Any]) -> int:
+    """How long a request may be, so that its answer and what the estimate is wrong by fit into the window too."""
+    return min(window * 4 // 5, most_tokens(window, settings) - min(_MARGIN_TOKENS, window // 16))
+
+
+def most_tokens(window: int, settings: Mapping[str, Any]) -> int:
+    """How long a request can be at most: its answer has to fit into the window too."""
+    return window - min(output_tokens(settings), window // 4)
+
+
+def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn], *, since: int = 0) -> int:
+    """About how many tokens a request has: as the usage of the last answer says, and by its size from there on.
+
+    The answers before the turn number `since` were given when the conversation was shown in another way.
+    """
     new = 0
-    for turn in reversed(turns):
-        if isinstance(turn, AnswerTurn) and turn.answer.usage.input_tokens:
+    for number in range(len(turns) - 1, -1, -1):
+        turn = turns[number]
+        if number >= since and isinstance(turn, AnswerTurn) and turn.answer.usage.input_tokens:
             usage = turn.answer.usage
-            return usage.input_tokens + usage.output_tokens + new // _BYTES_FOR_A_TOKEN
+            return usage.input_tokens + usage.output_tokens + new // BYTES_FOR_A_TOKEN
         new += turn_bytes(turn)
-    told = sum(len(msgspec.json.encode(tool)) for tool in tools)
-    return (new + told + text_bytes(system)) // _BYTES_FOR_A_TOKEN + 1
+    return (new + told_bytes(system, tools)) // BYTES_FOR_A_TOKEN + 1
 
 
-def estimated_usage(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn], answer: Answer) -> Usage:
-    """About what a request has used, by the size of what was sent and of the answer."""
-    return Usage(
-        input_tokens=input_tokens(system, tools, turns), output_tokens=answer_bytes(answer) // _BYTES_FOR_A_TOKEN + 1
-    )
+def least_tokens(size: int) -> int:
+    """So many tokens a text of that many bytes has at least, whatever a provider reports."""
+    return size // _MOST_BYTES_FOR_A_TOKEN
+
+
+def estimated_usage(sent_tokens: int, answer: Answer) -> Usage:
+    """About what a request has used, by what was sent and by the size of the answer."""
+    return Usage(input_tokens=sent_tokens, output_tokens=answer_bytes(answer) // BYTES_FOR_A_TOKEN + 1)
 
 
 def output_tokens(settings: Mapping[str, Any]) -> int:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from ai_whisperer.core.contexts import BYTES_FOR_A_TOKEN, text_bytes
 from ai_whisperer.core.fields import Place, check_fields
 from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
@@ -18,6 +19,7 @@ from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
+LEAST_WINDOW = 1_000
 
 _COMMON_SETTINGS = {
     CLIENT,
@@ -41,7 +43,7 @@ _COMMON_SETTINGS = {
 """What most providers can be told."""
 _NEAR = 0.85
 
-MERGED_FIELDS = ("limits", "retry", "supervision", "settings", "folders")
+MERGED_FIELDS = ("limits", "retry", "context", "supervision", "settings", "folders")
 """The fields that have fields of their own: one definition over another replaces only those that it states."""
 
 
@@ -156,6 +158,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 def _check_limits(definition: AgentDefinition) -> None:
     check_limits(definition.limits)
     _check_count("retry", definition.retry, "max_attempts", least=1)
+    _check_count("context", definition.context, "keep", least=1)
+    _check_window(definition)
     _check_count("supervision", definition.supervision, "max_restarts", least=0)
     _check_count("supervision", definition.supervision, "max_failures", least=1)
     for field in ("first_delay_seconds", "max_delay_seconds"):
@@ -164,6 +168,20 @@ def _check_limits(definition: AgentDefinition) -> None:
     for field in ("first_token_seconds", "stall_seconds"):
         _check_seconds("retry", definition.retry, field, positive=True)
     _check_seconds("supervision", definition.supervision, "window_seconds", positive=True)
+
+
+def _check_window(definition: AgentDefinition) -> None:
+    """Raise unless the prompt of the agent leaves room for a conversation in the window that is stated."""
+    window = definition.context.window
+    if window is None:
+        return
+    _check_count("context", definition.context, "window", least=LEAST_WINDOW)
+    prompt = text_bytes(definition.prompt) // BYTES_FOR_A_TOKEN
+    if prompt > window // 2:
+        raise DefinitionError(
+            f"context.window is {window:,} tokens, and the prompt alone has about {prompt:,}. Shorten the prompt, or "
+            "state the window that the model really has."
+        )
 
 
 def _check_count(group: str, values: object, field: str, *, least: int) -> None:

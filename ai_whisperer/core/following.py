@@ -127,7 +127,7 @@ class Follower:
     def _step(self, step: StepRecord) -> Iterator[StepEvent]:
         if self._ended.get(step.number, 0) >= step.attempt:
             return
-        yield from self._model(step) if step.kind is StepKind.MODEL else self._tool(step)
+        yield from self._tool(step) if step.kind is StepKind.TOOL else self._model(step)
         if step.state is not StepState.STARTED:
             self._ended[step.number] = step.attempt
 
@@ -146,23 +146,23 @@ class Follower:
         if step.state is StepState.STARTED:
             return
         at = step.finished_at or step.started_at
-        if (number, step.attempt) not in self._streamed and step.answer is not None:
-            response = parse(as_read(step.answer).text).response
+        answer = None if step.kind is StepKind.COMPACTION else step.answer  # a summary is no part of the answer
+        if (number, step.attempt) not in self._streamed and answer is not None:
+            response = parse(as_read(answer).text).response
             texts = {
-                "analysis": "\n".join(filter(None, (step.answer.reasoning, response.analysis))),
+                "analysis": "\n".join(filter(None, (answer.reasoning, response.analysis))),
                 "commentary": response.commentary,
                 "final": response.final,
             }
             for channel, text in texts.items():
                 if text:
                     yield AnswerDelta(**head, at=at, attempt=step.attempt, channel=channel, text=text)
-        answer = step.answer
         yield ModelStepEnded(
             **head,
             at=at,
             state=step.state,
             text="" if answer is None else answer.text,
-            usage=Usage() if answer is None else answer.usage,
+            usage=Usage() if step.answer is None else step.answer.usage,
             error=step.error,
         )
 

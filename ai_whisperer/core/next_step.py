@@ -1,8 +1,8 @@
 """What comes next in a task, as its journal says, and what its answer is.
 
 The journal of a task is its steps in order: a model request, then one step for each tool call of its answer, then the
-next model request. A running loop and a loop that is taken up after a crash ask the same functions, so that a restart
-goes on at exactly the step that was next.
+next model request. Before a request there may be a step that makes the conversation shorter. A running loop and a loop
+that is taken up after a crash ask the same functions, so that a restart continues at exactly the step that was next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ai_whisperer.core.call_reading import as_read
 from ai_whisperer.core.channels import parse
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
-from ai_whisperer.domain.tasks import MODEL, STARTED, Failure, StepRecord
+from ai_whisperer.domain.tasks import COMPACTION, MODEL, STARTED, Failure, StepRecord
 from ai_whisperer.errors import StepLimitError
 
 OUTCOME_UNKNOWN = (
@@ -29,6 +29,12 @@ class RequestModel(Record, frozen=True, kw_only=True):
 
     number: int
     repeats: StepRecord | None = None
+
+
+class Compact(Record, frozen=True, kw_only=True):
+    """Make the conversation shorter: the step has begun."""
+
+    step: StepRecord
 
 
 class PendingCall(Record, frozen=True, kw_only=True):
@@ -64,14 +70,16 @@ class Fail(Record, frozen=True, kw_only=True):
     failure: Failure
 
 
-Next = RequestModel | CallTools | Complete | Continue | Fail
+Next = RequestModel | Compact | CallTools | Complete | Continue | Fail
 
 
 def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
     """What comes next in a task with this journal."""
     asked = _last_request(steps)
+    if steps and steps[-1].kind is COMPACTION and steps[-1].state is STARTED:
+        return Compact(step=steps[-1])
     if asked is None:
-        return RequestModel(number=1)
+        return RequestModel(number=len(steps) + 1)
     if asked.state is STARTED:
         return RequestModel(number=asked.number, repeats=asked)
     if asked.answer is None:
@@ -81,6 +89,8 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         return _ending(steps, asked.answer)
     pending = _calls_without_result(steps, asked, calls)
     wanted = asked.number + len(calls) + (0 if pending else 1)
+    if wanted > max_steps:
+        wanted -= sum(step.kind is COMPACTION for step in steps)  # the task did not want those
     if pending and wanted <= max_steps:
         return CallTools(calls=pending)
     if wanted > max_steps:
@@ -109,6 +119,8 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
     commentary: list[str] = []
     final = ""
     for step in steps:
+        if step.kind is COMPACTION:
+            continue
         if step.answer is not None:
             answer = as_read(step.answer) if step.answer.read_as else step.answer
             analysis.append(answer.reasoning)

@@ -43,7 +43,7 @@ def may_be_quoted(written: str, found: TextCalls, turns: tuple[Turn, ...]) -> bo
         plain = _plain(text)
         if words in plain:
             return True
-        if not isinstance(turn, ToolTurn) or not turn.untrusted:
+        if not turn.untrusted:
             continue
         if found.talk or _HIDDEN.search(text) or any(call.stands_in(plain) for call in calls):
             return True

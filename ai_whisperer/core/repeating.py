@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
 from ai_whisperer.domain.conversation import ToolCall, ToolResult
-from ai_whisperer.domain.tasks import TOOL, StepRecord, StepState
+from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, StepState
 
 _Round = list[StepRecord]
 
@@ -51,7 +51,7 @@ def repeats_before(steps: Sequence[StepRecord], call: ToolCall) -> int:
 def refusals_at_end(steps: Sequence[StepRecord]) -> int:
     """How many answers in a row, up to the last one, asked for a call that was not run again."""
     for step in reversed(steps):
-        if step.kind is not TOOL:
+        if step.kind is MODEL:
             return 0  # the usual case, which is looked at before each request and costs next to nothing
         if is_refused(step):
             break
@@ -67,7 +67,7 @@ def _was_made_before(steps: Sequence[StepRecord], call: ToolCall) -> bool:
     """Whether the answer before the last one asked for the same call. Most calls differ, and this is soon told."""
     answers = 0
     for step in reversed(steps):
-        if step.kind is not TOOL:
+        if step.kind is MODEL:
             answers += 1
             if answers > 1:
                 return False
@@ -82,7 +82,7 @@ def _rounds(steps: Sequence[StepRecord]) -> Iterator[_Round]:
     for step in reversed(steps):
         if step.kind is TOOL:
             made.append(step)
-        else:
+        elif step.kind is MODEL:
             yield made
             made = []
 

@@ -1,41 +1,112 @@
-"""What the journal of a task says that its model is to be shown, and was shown."""
+"""What the journal of a task says that its model is to be shown, and was shown.
+
+The journal has every result whole. What is shown of it may be less: a long one as its beginning and its end, an old one
+as a line. The note beside it says how to get the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ai_whisperer.core.call_reading import as_read, note_on
-from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
-from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskRecord
+from ai_whisperer.core.contexts import text_bytes
+from ai_whisperer.core.marks import harmless, has_marks, said
+from ai_whisperer.core.text import one_line
+from ai_whisperer.domain.conversation import AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskKind, TaskRecord
+
+READ_RESULT = "read_result"
+"""The tool that gets the rest of a result."""
+RESULT_BYTES = 100_000
+"""So much of one result is shown, unless a compaction says less: about 25,000 tokens."""
 
 _NO_RESULT = "No result: the task ended before this call did."
+_LINE_CHARACTERS = 120
+_WORTH_TRIMMING = 400
+"""A result of fewer characters stays as it is: the line and the note would not be much shorter."""
 
 
-def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
+def turns(task: TaskRecord, steps: Sequence[StepRecord], *, result_bytes: int = 0) -> list[Turn]:
     """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
-    return [UserTurn(text=task.prompt), *turns_of(steps)]
+    return [*prompt_of(task), *turns_of(steps, result_bytes=result_bytes)]
 
 
-def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
-    """The part of a conversation that these steps are: answers with all their calls."""
+def prompt_of(task: TaskRecord) -> list[Turn]:
+    """What the task was told; nothing for one that only makes the conversation shorter."""
+    return [] if task.kind is TaskKind.COMPACTION else [UserTurn(text=task.prompt)]
+
+
+def turns_of(steps: Sequence[StepRecord], *, result_bytes: int = 0, covered: int = 0, trimmed: int = 0) -> list[Turn]:
+    """The part of a conversation that these steps are: answers with all their calls.
+
+    Up to the number `covered` they are left out, up to `trimmed` each result is a line. Others are cut if they have
+    more than `result_bytes`; 0 leaves them whole.
+    """
     shown: list[Turn] = []
-    results = {step.number: step.result for step in steps if step.kind is TOOL}
+    results = {step.number: step for step in steps if step.kind is TOOL}
     for step in steps:
-        if step.kind is not MODEL or step.answer is None:
+        if step.kind is not MODEL or step.answer is None or step.number <= covered:
             continue
         answer = as_read(step.answer) if step.answer.read_as else step.answer
         shown.append(AnswerTurn(answer=answer))
         for number, call in enumerate(answer.tool_calls, step.number + 1):
-            result = results.get(number)
             note = "" if answer is step.answer else note_on(step.answer, call)
-            if result is None:
+            made = results.get(number)
+            if made is None or made.result is None:
                 shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True, note=note))
             else:
-                is_error, untrusted = result.is_error, result.untrusted
-                shown.append(
-                    ToolTurn(call=call, content=result.content, is_error=is_error, untrusted=untrusted, note=note)
-                )
+                shown.append(_result(call, made, note, most=result_bytes, is_old=step.number <= trimmed))
     return shown
+
+
+def _result(call: ToolCall, made: StepRecord, note: str, *, most: int, is_old: bool) -> ToolTurn:
+    """The result of a call. Mail is shown whole until it is old: a model that was shown a part has not read it."""
+    result = made.result
+    if result is None:
+        raise ValueError(f"Step {made.id} has no result.")
+    content = result.content
+    if is_old and len(content) > _WORTH_TRIMMING:
+        content, note = _line(content), _with_note(note, _rest_of(made, content, 0))
+    elif most and len(content) * 4 > most and not result.mails and text_bytes(content) > most:
+        content, shown = cut(content, most)
+        note = _with_note(note, _rest_of(made, result.content, shown))
+    return ToolTurn(call=call, content=content, is_error=result.is_error, untrusted=result.untrusted, note=note)
+
+
+def cut(text: str, most: int) -> tuple[str, int]:
+    """The beginning and the end of a long text, about so many bytes together, and how many characters begin it.
+
+    Marks around what others said would lose each other: then what is left stands between marks of its own.
+    """
+    characters = max(most * len(text) // text_bytes(text), 2)
+    begin = characters * 3 // 4
+    end = len(text) - (characters - begin)
+    first, last = text[:begin], text[end:]
+    if has_marks(text):
+        first, last = said("others", first), said("others", last)
+    return f"{first}\n[… {end - begin:,} characters are left out here …]\n{last}", begin
+
+
+def is_cut(step: StepRecord, most: int) -> bool:
+    """Whether a part of the result of this step is shown, with a note about the rest."""
+    result = step.result
+    return result is not None and bool(most) and not result.mails and text_bytes(result.content) > most
+
+
+def _line(content: str) -> str:
+    beginning = harmless(one_line(content[: 2 * _LINE_CHARACTERS]).strip())[:_LINE_CHARACTERS]
+    return f"[An earlier result of {len(content):,} characters, which began: {beginning} …]"
+
+
+def _rest_of(step: StepRecord, content: str, shown: int) -> str:
+    return (
+        f'This result has {len(content):,} characters, not all of them shown. {READ_RESULT} with step "{step.id}" and '
+        f"offset {shown} gets more of it."
+    )
+
+
+def _with_note(note: str, more: str) -> str:
+    return f"{note}\n{more}" if note else more
 
 
 def mails_shown_by(steps: Sequence[StepRecord], answered: StepRecord) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import Usage
-from ai_whisperer.domain.tasks import MODEL, STARTED, StepRecord
+from ai_whisperer.domain.tasks import STARTED, TOOL, StepRecord
 
 WAITING_TOOLS = frozenset({"acquire_lock", "send_mail_with_switch"})
 """The tools whose calls last as long as they wait for somebody else: that is no work."""
@@ -21,8 +21,8 @@ _ONE_CALL = Usage(tool_calls=1)
 
 
 def usage_of(step: StepRecord) -> Usage:
-    """What one step has used so far: a model step for the requests that have ended, a tool call once it has ended."""
-    if step.kind is MODEL:
+    """What one step has used so far: a tool call once it has ended, others for requests that have ended."""
+    if step.kind is not TOOL:
         used = _NOTHING if step.answer is None else step.answer.usage
         return replace(used, model_calls=step.requests, wall_seconds=step.request_seconds)
     if step.state is STARTED:

@@ -34,6 +34,11 @@ class Usage(Record, frozen=True, kw_only=True, omit_defaults=True):
         """How many tokens have no known price: all of them if there is no cost."""
         return self.input_tokens + self.output_tokens if self.cost_usd is None else self.unpriced_tokens
 
+    @property
+    def cached_share(self) -> float:
+        """How much of what was sent came out of the provider's cache, from 0 to 1."""
+        return self.cached_tokens / self.input_tokens if self.input_tokens else 0.0
+
     def __add__(self, other: Usage) -> Usage:
         cost_usd, unpriced = self.cost_usd, self.unpriced_tokens
         if cost_usd is None:
@@ -89,9 +94,10 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UserTurn(Record, frozen=True, kw_only=True):
-    """What a model is told: a prompt, a mail, a message."""
+    """What a model is told: a prompt, a mail, a message. In an `untrusted` one words of strangers may stand."""
 
     text: str
+    untrusted: bool = False
 
 
 @final

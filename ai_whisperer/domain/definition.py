@@ -72,6 +72,29 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
     window_seconds: float = 600.0
 
 
+class Compact(StrEnum):
+    """Whether conversations that grow too long are made shorter: by themselves, or never."""
+
+    AUTO = "auto"
+    OFF = "off"
+
+
+class ContextPolicy(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What a model is shown of a conversation that has grown too long for it.
+
+    `window` is how many tokens the model can take with its answer; without it, what is known of the model. `model`
+    writes the summaries, without it the agent's own. Of the last answers, so many as `keep` says are kept with all
+    their results.
+    """
+
+    compact: Compact = Compact.AUTO
+    window: int | None = None
+    model: str = INHERIT
+    keep: int = 2
+
+
 class AgentDefinition(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
 ):
@@ -102,6 +125,7 @@ class AgentDefinition(
     aliases: tuple[str, ...] = ()
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
+    context: ContextPolicy = ContextPolicy()
     supervision: Supervision = Supervision()
     subscribes: tuple[str, ...] = ()
     schedule: tuple[ScheduleDefinition, ...] = ()

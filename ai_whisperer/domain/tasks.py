@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from ai_whisperer.domain.compactions import Compaction
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.domain.record import Record
 
@@ -41,6 +42,7 @@ class TaskKind(StrEnum):
     SCHEDULED = "scheduled"
     DELEGATED = "delegated_task"
     ROOM = "room_message"
+    COMPACTION = "compaction"
 
 
 class TaskState(StrEnum):
@@ -69,10 +71,11 @@ _DEAD_LETTERS = (TaskState.FAILED, TaskState.DEAD)
 
 
 class StepKind(StrEnum):
-    """A model request or a tool call."""
+    """A model request, a tool call, or that the conversation is made shorter."""
 
     MODEL = "model"
     TOOL = "tool"
+    COMPACTION = "compaction"
 
 
 class StepState(StrEnum):
@@ -86,6 +89,7 @@ class StepState(StrEnum):
 
 MODEL: Final = StepKind.MODEL
 TOOL: Final = StepKind.TOOL
+COMPACTION: Final = StepKind.COMPACTION
 STARTED: Final = StepState.STARTED
 DONE: Final = StepState.DONE
 """What loops compare with at every step: in Python 3.11 a member of an enum takes as long to look up as a call does."""
@@ -205,7 +209,10 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 
 
 class StepRecord(Record, frozen=True, kw_only=True):
-    """One model request or one tool call of a task: the unit of the journal.
+    """One model request, tool call or compaction of a task: the unit of the journal.
+
+    A model request that turns out to be too long becomes a `compaction` under its number, and the request is the next
+    step. The summary, if a model is asked for one, is its `answer`.
 
     `attempt` counts the starts, `failures` those attempts that failed by themselves, outages of the provider apart. A
     failed attempt leaves its error and the time of the next one in `error` and `retry_at`; the step is repeated under
@@ -234,6 +241,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
     requests: int = 0
     request_seconds: float = 0.0
     outage_seconds: float = 0.0
+    compaction: Compaction | None = None
 
     @property
     def id(self) -> str:

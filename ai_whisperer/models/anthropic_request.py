@@ -76,7 +76,8 @@ def system_blocks_of(request: ModelRequest) -> list[Block]:
     system = system_of(request)
     if not system.strip():
         return []
-    return [_cached({"type": "text", "text": system}, request.settings.get("anthropic_cache_instructions"))]
+    setting = request.settings.get("anthropic_cache_instructions", _caches_by_itself(request))
+    return [_cached({"type": "text", "text": system}, setting)]
 
 
 def tool_fields_of(tools: tuple[ToolSpec, ...], settings: Mapping[str, Any]) -> list[Block]:
@@ -123,7 +124,7 @@ def messages_of(request: ModelRequest, *, prefix: str) -> Iterator[dict[str, Any
                     yield {"role": "assistant", "content": blocks}
     last = [*results, *prompts]
     if last:
-        _cached(last[-1], request.settings.get("anthropic_cache_messages"))
+        _cached(last[-1], request.settings.get("anthropic_cache_messages", _caches_by_itself(request)))
         yield {"role": "user", "content": last}
 
 
@@ -177,6 +178,17 @@ def _call(call: ToolCall) -> Block:
 def _id(call_id: str) -> str:
     """The id of a call that another provider may have made, in the form that this one takes."""
     return _NO_NAME.sub("_", call_id) or "_"
+
+
+def _caches_by_itself(request: ModelRequest) -> bool:
+    """Whether the provider is to keep what it has read though no setting says so: what an agent asks, it asks again.
+
+    It keeps the tools and the system prompt, and the conversation up to here, which only grows. What is asked once,
+    such as a summary, would cost more for nothing.
+    """
+    if any(name.startswith("anthropic_cache") for name in request.settings):
+        return False
+    return bool(request.tools) or len(request.turns) > 1
 
 
 def _cached(block: Block, setting: Any) -> Block:

@@ -85,7 +85,8 @@ class Model(Protocol):
     """A language model. `stream` raises a `ModelError` when the request fails.
 
     One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None. If it
-    has to be made ready for that, it has a coroutine `prepare()`, which does not raise.
+    has to be made ready for that, it has a coroutine `prepare()`, which does not raise. One that knows how many tokens
+    it can take with its answer has `context_window()`, which returns them or None.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]: ...

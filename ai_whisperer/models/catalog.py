@@ -102,6 +102,11 @@ class LateModel:
         listed = getattr(self._model, "price_usd", None)
         return None if listed is None else listed(input_tokens, output_tokens)
 
+    def context_window(self) -> int | None:
+        """How many tokens it can take with its answer; None if the model is not made yet, or does not know."""
+        known = getattr(self._model, "context_window", None)
+        return None if known is None else known()
+
     async def close(self) -> None:
         if self._model is not None:
             await self._model.close()
@@ -124,6 +129,10 @@ class OwnOrLibrary:
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if that is not known, or not yet."""
         return self.own.price_usd(input_tokens, output_tokens)
+
+    def context_window(self) -> int | None:
+        """How many tokens it can take with its answer; None if that is not known, or not yet."""
+        return self.own.context_window()
 
     async def close(self) -> None:
         await self.own.close()

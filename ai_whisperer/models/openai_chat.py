@@ -32,6 +32,10 @@ class OpenAIChatModel(OwnClientModel):
         self._provider = COMPATIBLE[self.prefix]
         self._priced_as = self._provider.priced_as or self.prefix
 
+    @property
+    def _listed_as(self) -> str:
+        return self._priced_as
+
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         return self._cost("", input_tokens, output_tokens, 0)
 

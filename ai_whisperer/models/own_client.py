@@ -81,6 +81,15 @@ class OwnClientModel(ABC):
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if the price list does not know the model, or is not read yet."""
 
+    @property
+    def _listed_as(self) -> str:
+        """The provider, as the price list names it."""
+        return self.prefix
+
+    def context_window(self) -> int | None:
+        """How many tokens it can take with its answer; None if the price list does not know, or is not read yet."""
+        return prices.context_window(self._listed_as, self.model)
+
     async def prepare(self) -> None:
         """Read the price list."""
         await prices.load()

@@ -14,6 +14,7 @@ _library: list[Any] = []
 """The price list, once it was read."""
 _unknown: set[tuple[str, str]] = set()
 """Models that it does not have, so that they are looked for once only."""
+_windows: dict[tuple[str, str], int | None] = {}
 
 
 async def load() -> None:
@@ -47,6 +48,27 @@ def cost_usd(
     except _UNPRICED:
         pass  # it knows the model, and has no price for this request
     return None
+
+
+def context_window(provider: str, model: str) -> int | None:
+    """How many tokens the model can take with its answer; None if the list does not say, or was not read."""
+    key = (provider, model)
+    if not _library:
+        return None
+    if key not in _windows:
+        if len(_windows) >= _MOST_UNKNOWN:
+            _windows.clear()
+        _windows[key] = _listed_window(provider, model)
+    return _windows[key]
+
+
+def _listed_window(provider: str, model: str) -> int | None:
+    try:
+        price = _library[0].calc_price(_library[0].Usage(input_tokens=1), model_ref=model, provider_id=provider)
+        window = price.model.context_window
+    except (LookupError, *_UNPRICED):
+        return None
+    return window if type(window) is int and window > 0 else None
 
 
 def _read() -> None:

@@ -35,6 +35,7 @@ from pydantic_core import PydanticSerializationError
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.errors import ModelNameError
+from ai_whisperer.models import prices
 from ai_whisperer.models.base import (
     CallDelta,
     CallRequested,
@@ -143,6 +144,15 @@ class PydanticAIModel:
         usage = RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens)
         name = self.name.partition(":")[2]
         return _cost_usd(wire.ModelResponse([], usage=usage, model_name=name, provider_name=provider))
+
+    def context_window(self) -> int | None:
+        """How many tokens it can take with its answer; None if the price list does not know."""
+        prefix, _, name = self.name.partition(":")
+        return prices.context_window(prefix, name)
+
+    async def prepare(self) -> None:
+        """Read the price list."""
+        await prices.load()
 
     async def close(self) -> None:
         if self._model is not None:

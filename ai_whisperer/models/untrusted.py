@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ai_whisperer.core import marks
-from ai_whisperer.domain.conversation import ToolTurn, UserTurn
+from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest
 
 RULE = """\
@@ -31,7 +31,7 @@ def content_of(turn: ToolTurn) -> str:
 
 def _rules_for(request: ModelRequest) -> Iterator[str]:
     if any(tool.untrusted for tool in request.tools) or any(
-        isinstance(turn, ToolTurn) and turn.untrusted for turn in request.turns
+        not isinstance(turn, AnswerTurn) and turn.untrusted for turn in request.turns
     ):
         yield RULE
     if any(

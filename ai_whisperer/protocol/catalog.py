@@ -8,6 +8,7 @@ from typing import Any
 from ai_whisperer.protocol import (
     agents,
     approvals,
+    context,
     limits,
     locks,
     mail,
@@ -26,6 +27,7 @@ from ai_whisperer.protocol.method import Method
 _PARTS = (
     agents,
     tasks,
+    context,
     mail,
     rooms,
     schedules,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
@@ -97,6 +98,7 @@ class Unit:
     update_task = operations.UPDATE_TASK.adder()
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
     put_step = operations.PUT_STEP.adder()
+    put_compacted = operations.PUT_COMPACTED.adder()
     insert_mail = operations.INSERT_MAIL.adder()
     update_mail = operations.UPDATE_MAIL.adder()
     put_timer = operations.PUT_TIMER.adder()
@@ -253,7 +255,15 @@ class Store(Protocol):
 
     async def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]: ...
 
-    async def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]: ...
+    async def tasks_of_thread(
+        self, session_id: str, agent_id: str, thread_id: str, *, arrival: int = 0, began_at: float = 0.0
+    ) -> list[TaskRecord]:
+        """Those that have begun, in the order in which they did, of this arrival and this time or later ones."""
+        ...
+
+    async def compacted_thread(self, session_id: str, agent_id: str, thread_id: str) -> CompactedThread | None:
+        """The latest compaction of the thread."""
+        ...
 
     async def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
         """The task at the root and all that it caused, the oldest first."""
@@ -279,8 +289,10 @@ class Store(Protocol):
         """The steps of the tasks that have not ended, in order, by the task."""
         ...
 
-    async def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
-        """The steps of all its tasks that have begun, in order, by the task."""
+    async def steps_of_thread(
+        self, session_id: str, agent_id: str, thread_id: str, *, arrival: int = 0, began_at: float = 0.0
+    ) -> dict[str, list[StepRecord]]:
+        """The steps of those tasks that `tasks_of_thread` has, in order, by the task."""
         ...
 
     async def mail(self, session_id: str, mail_id: str) -> MailRecord | None: ...

@@ -141,6 +141,7 @@ UPDATE_TASK = _update(
 )
 UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
 PUT_STEP = _put(tables.STEP)
+PUT_COMPACTED = _put(tables.COMPACTED)
 
 INSERT_MAIL = _insert(tables.MAIL)
 UPDATE_MAIL = _update(tables.MAIL, "state task_id read_at")

@@ -16,6 +16,7 @@ import msgspec
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
@@ -246,6 +247,7 @@ AGENT = Table("agent", AgentRecord, key="session_id id")
 AGENT_TOTAL = Table("agent_total", AgentTotals, key="session_id agent_id")
 TASK = Table("task", TaskRecord, key="session_id id", first="id session_id", drawn={"root_id": "origin.root_id"})
 THREAD = Table("thread", CountedThread, key="session_id agent_id id")
+COMPACTED = Table("compacted", CompactedThread, key="session_id agent_id thread_id")
 STEP = Table("step", StepRecord, key="session_id task_id number")
 MAIL = Table("mail", MailRecord, key="session_id id", first="id session_id")
 TIMER = Table("timer", TimerRecord, key="session_id id")
@@ -266,6 +268,7 @@ OF_A_SESSION: tuple[Table[Any], ...] = (
     AGENT_TOTAL,
     TASK,
     THREAD,
+    COMPACTED,
     STEP,
     MAIL,
     TIMER,

@@ -80,14 +80,19 @@ class Desk(Protocol):
         """Create an agent that has no more rights than this one; returns its id."""
         ...
 
+    def read_result(self, step: str) -> tuple[str, bool]:
+        """The text of a step of this conversation as the journal has it, and whether strangers may have written it."""
+        ...
+
     def report_progress(self, percent: float | None, note: str) -> None: ...
 
 
 class Wanted(Struct, frozen=True):
-    """What a tool needs at its desk that may not be in memory: a mail, or so many of the latest of the mailbox."""
+    """What a tool needs at its desk that may not be in memory: a mail, so many of the latest of the mailbox, a step."""
 
     mail_id: str = ""
     mailbox: int = 0
+    step: str = ""
 
 
 _NOTHING_WANTED = Wanted()

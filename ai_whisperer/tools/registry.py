@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from operator import is_not
 
+from ai_whisperer.core.contexts import told_bytes
+from ai_whisperer.core.shown import READ_RESULT
 from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.journal_tools import READ_RESULT_TOOL
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.mail_tools import MAIL_TOOLS
 from ai_whisperer.tools.mcp.servers import McpGrants
@@ -28,7 +32,7 @@ NAMED_TOOLS: Mapping[str, CoordinationTool] = {CREATE_AGENT: CREATE_AGENT_TOOL}
 class ToolRegistry:
     """The tools of one agent. It does not change."""
 
-    __slots__ = ("_specs", "_tools", "mcp")
+    __slots__ = ("_specs", "_tools", "_weighed", "_with_rest", "mcp")
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class ToolRegistry:
         A granted name that nobody offers is left out; `missing_from` tells of it. `mcp` is what is granted of MCP
         servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
-        tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
+        tools: dict[str, AnyTool] = {**COORDINATION_TOOLS, READ_RESULT: READ_RESULT_TOOL}
         if granted is not None:  # what reaches the machine, or makes agents, has to be granted by its name
             tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
         for candidate in offered:
@@ -51,10 +55,13 @@ class ToolRegistry:
             if known not in (None, candidate, MACHINE_TOOLS.get(candidate.name)):
                 raise DuplicateIdError(f"There are two tools called '{candidate.name}'. Give one another name.")
             tools[candidate.name] = candidate
+        del tools[READ_RESULT]  # no other may be called so; models are told of it when there is something to read
         if granted is not None:
             tools = {name: tools[name] for name in granted if name in tools}
         self._tools = tools
         self._specs: tuple[ToolSpec, ...] | None = None
+        self._with_rest: tuple[ToolSpec, ...] = ()
+        self._weighed: tuple[tuple[ToolSpec, ...], int] = ((), 0)
         self.mcp = mcp
 
     @property
@@ -62,6 +69,22 @@ class ToolRegistry:
         if self._specs is None:
             self._specs = tuple(each.spec for each in self._tools.values())
         return self._specs if self.mcp is None else (*self._specs, *self.mcp.specs)
+
+    @property
+    def specs_with_rest(self) -> tuple[ToolSpec, ...]:
+        """The tools and, after all others, the one that gets the rest of results that are shown in part."""
+        specs = self.specs
+        if len(self._with_rest) != len(specs) + 1 or any(map(is_not, self._with_rest, specs)):
+            self._with_rest = (*specs, READ_RESULT_TOOL.spec)
+        return self._with_rest
+
+    @property
+    def told_bytes(self) -> int:
+        """What it takes to tell a model of all the tools."""
+        specs = self.specs_with_rest
+        if self._weighed[0] is not specs:
+            self._weighed = (specs, told_bytes("", specs))
+        return self._weighed[1]
 
     def outside(self, name: str) -> Tool:
         """The tool of that name that is a function; raises `UnknownToolError` with the names there are."""
@@ -74,6 +97,8 @@ class ToolRegistry:
 
     def find(self, name: str) -> AnyTool | None:
         found = self._tools.get(name)
+        if found is None and name == READ_RESULT:
+            return READ_RESULT_TOOL
         return self.mcp.find(name) if found is None and self.mcp is not None else found
 
     def told(self, name: str) -> ToolSpec | None:
@@ -81,6 +106,8 @@ class ToolRegistry:
         found = self._tools.get(name)
         if found is not None:
             return found.spec
+        if name == READ_RESULT:
+            return READ_RESULT_TOOL.spec
         return None if self.mcp is None else next((each for each in self.mcp.specs if each.name == name), None)
 
     def missing_from(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -82,8 +82,14 @@ class Chaos:
         self.world.settled = await self._settled_steps(manager)
         for name in AGENTS:
             if name not in manager.active_sessions:
-                await manager.create_agent(name, _definition(name, random.Random(self.seed)))
+                await manager.create_agent(name, self.definition(name))
         return manager
+
+    async def check_more(self, manager: AsyncAgentSessionManager) -> None:
+        """Check at the end what holds for lives of this kind alone."""
+
+    def definition(self, name: str) -> dict[str, Any]:
+        return _definition(name, random.Random(self.seed))
 
     async def _settled_steps(self, manager: AsyncAgentSessionManager) -> set[str]:
         return {
@@ -299,6 +305,7 @@ class Chaos:
         await asyncio.sleep(1)  # whoever waited for the last commit has been told
         assert not self.faults, f"a loop broke: {self.faults}"
         await check(manager, self.world)
+        await self.check_more(manager)
         self.log = [(note.seq, note.name, note.cause) for note in await manager.notifications(limit=100_000)]
         await manager.close()
 
@@ -341,13 +348,13 @@ def _busy(manager: AsyncAgentSessionManager, name: str) -> bool:
     return status.state is not AgentState.IDLE or status.queue_size > 0
 
 
-def failure_of(seed: int) -> str | None:
+def failure_of(seed: int, kind: type[Chaos] = Chaos) -> str | None:
     """What a run with this seed broke, if anything.
 
     A step that nobody finds any more is a `StopIteration`, which is a `RuntimeError` outside of its coroutine.
     """
     try:
-        Chaos(seed).run()
+        kind(seed).run()
     except (
         AssertionError,
         WhispererError,

@@ -139,7 +139,7 @@ def _check_journals(found: Findings, world: World) -> None:
         assert missing <= _never_begun(found.tasks[task_id], journal), "a journal has a gap"
         for step in journal:
             assert step.state is not StepState.STARTED, f"{task_id} has a step without an end"
-            assert step.kind is StepKind.MODEL or step.result is not None, "a call ended without a result"
+            assert step.kind is not StepKind.TOOL or step.result is not None, "a call ended without a result"
             happened = world.effects[step.id] + world.repeatable_effects[step.id]
             if step.call is not None and step.state is StepState.DONE and step.call.name in world.outside:
                 assert step.result is not None
@@ -312,7 +312,7 @@ def _check_budgets(found: Findings) -> None:
     used: Counter[str] = Counter()
     for note in found.named("step.started", "step.finished"):
         task = found.tasks[note.params["taskId"]]
-        if task.budget is None or task.budget.max_tokens is None or note.params["kind"] != StepKind.MODEL:
+        if task.budget is None or task.budget.max_tokens is None or note.params["kind"] == StepKind.TOOL:
             continue
         if note.name == "step.finished":
             usage = note.params.get("usage", {})
@@ -330,7 +330,7 @@ def _check_usage(manager: AsyncAgentSessionManager, found: Findings) -> None:
         assert task.usage.model_calls == sum(step.requests for step in steps), (
             "a task counts other requests than it made"
         )
-        made = sum(step.attempt for step in steps if step.kind is StepKind.MODEL)
+        made = sum(step.attempt for step in steps if step.kind is not StepKind.TOOL)
         assert task.usage.model_calls <= made, "a request was counted twice"
     for name in AGENTS:
         used = manager.get_agent_status(name).usage

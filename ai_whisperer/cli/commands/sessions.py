@@ -162,6 +162,7 @@ USED: Sequence[Column[_Used]] = (
     Column("TASKS", lambda each: str(each.totals.tasks), right=True),
     Column("CALLS", lambda each: f"{each.totals.usage.model_calls:,}", right=True),
     Column("INPUT", lambda each: f"{each.totals.usage.input_tokens:,}", right=True),
+    Column("CACHED", lambda each: f"{each.totals.usage.cached_share:.0%}", right=True),
     Column("OUTPUT", lambda each: f"{each.totals.usage.output_tokens:,}", right=True),
     Column("CACHED", lambda each: f"{each.totals.usage.cached_tokens:,}", right=True),
     Column("TOKENS", lambda each: tokens(each.totals.usage), right=True),

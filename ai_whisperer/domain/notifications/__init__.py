@@ -12,6 +12,7 @@ from types import MappingProxyType
 from ai_whisperer.domain.notifications import (
     agents,
     approvals,
+    context,
     events,
     limits,
     locks,
@@ -33,6 +34,7 @@ _ORDER = [
         agents,
         tasks,
         steps,
+        context,
         mail,
         events,
         schedules,

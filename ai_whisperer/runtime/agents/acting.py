@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.core.mailbox import check_mail_text, in_order
-from ai_whisperer.core.marks import said
+from ai_whisperer.core.marks import quoted, said
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_reason, check_text
@@ -18,6 +18,7 @@ from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.notifications.tasks import TaskProgress
 from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
+from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.looking_up import Found
 from ai_whisperer.runtime.agents.parts import Owner
@@ -228,6 +229,15 @@ class AgentDesk:
         return self._agent.parts.creation.create_for(
             self._decision, self._agent, agent_id, template=template, prompt=prompt, description=description
         ).agent_id
+
+    def read_result(self, step: str) -> tuple[str, bool]:
+        found = None if self._found is None else self._found.texts.get(step)
+        if found is None:
+            raise InvalidInputError(
+                f"This conversation has no result of a step {quoted(step[:100])}. Use the step that is named beside a "
+                "result which is not shown whole."
+            )
+        return found
 
     def report_progress(self, percent: float | None, note: str) -> None:
         task = replace(self._running.task, progress_percent=percent, progress_note=note)

@@ -112,6 +112,10 @@ class LiveAgent:
         return self.toolkit.model(self.record)
 
     @property
+    def summary_model(self) -> Model:
+        return self.toolkit.summary_model(self.record)
+
+    @property
     def may_step(self) -> bool:
         """Whether a loop of this agent may begin another step."""
         held_up = self.is_being_stopped or self.parts.kernel.closing or self.toolkit.missing_tools
@@ -313,17 +317,16 @@ class LiveAgent:
         also(decision)
         durable = decision.submit()
         self.is_being_stopped = False
-        model = self.toolkit.take_model()
+        models = self.toolkit.take_models()
         try:
             await asyncio.shield(durable)
         finally:  # the session may be closed meanwhile
-            if model is not None:
+            for model in models:
                 await to_its_end(model.close())  # nobody else has it any more
 
     async def free(self) -> None:
-        """Let go of the model client."""
-        model = self.toolkit.take_model()
-        if model is not None:
+        """Let go of the model clients."""
+        for model in self.toolkit.take_models():
             await model.close()
 
     def redefine(self, decision: Decision, record: AgentRecord) -> None:

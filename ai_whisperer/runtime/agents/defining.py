@@ -62,12 +62,14 @@ def with_grants(
 
 def check_model(definition: AgentDefinition, check: NameCheck | None) -> None:
     """Raise `DefinitionError` if the agent is to have a model that there is not: its first task would fail."""
-    if check is None or definition.model == INHERIT:  # that of the session was checked with it
+    if check is None:
         return
-    try:
-        check(definition.model)
-    except ModelNameError as error:
-        raise DefinitionError(f"model: {error.message}") from error
+    for field, name in (("model", definition.model), ("context.model", definition.context.model)):
+        try:
+            if name != INHERIT:  # that of the session was checked with it
+                check(name)
+        except ModelNameError as error:
+            raise DefinitionError(f"{field}: {error.message}") from error
 
 
 def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:

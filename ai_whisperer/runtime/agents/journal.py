@@ -101,6 +101,19 @@ class TaskJournal:
             started_at=at,
         )
 
+    def begin_again(self, decision: Decision, step: StepRecord) -> None:
+        """Begin a step under its number once more, unless it waits: its next attempt is journaled at its time."""
+        if step.retry_at is None:
+            step = replace(step, attempt=step.attempt + 1)
+            self.record_step(decision, step)
+            self.tell_started(decision, step)
+
+    def begin_compaction(self, decision: Decision, step: StepRecord) -> None:
+        """The request that has begun is a compaction now: under its number, with all that it has used."""
+        self.count(step)
+        self.record_step(decision, step)
+        self.tell_started(decision, step)
+
     def mark_shown(self, decision: Decision, step: StepRecord) -> None:
         """The model has answered, and so was shown the mails that its request held."""
         post = self._agent.parts.mail

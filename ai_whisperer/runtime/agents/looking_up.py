@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ai_whisperer.core.next_step import CallTools, Complete, Next, RequestModel
+from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.desk import CoordinationTool, Wanted
+
+_MOST_DIGITS = 9
 
 
 class LookUp(Struct, frozen=True):
@@ -26,12 +29,14 @@ class LookUp(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first.
 
-    `unseen` are messages of its room that others are shown with the answer of the task.
+    `unseen` are messages of its room that others are shown with the answer of the task. `texts` are those of steps of
+    the same conversation, by id, and whether strangers may have written them.
     """
 
     mails: Mapping[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
     unseen: Sequence[MessageRecord] = ()
+    texts: Mapping[str, tuple[str, bool] | None] = {}
 
 
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
@@ -45,6 +50,8 @@ def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
                 return True
             if wanted.mail_id and mail.in_memory(wanted.mail_id) is None:
                 return True
+            if wanted.step:
+                return True
     elif isinstance(action, Complete):
         return task.origin is not None and agent.parts.rooms.asks_others(task, action.response)
     return False
@@ -56,6 +63,7 @@ async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
         return Found(unseen=await agent.parts.rooms.unseen_by_others(task))
     mails: dict[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
+    texts: dict[str, tuple[str, bool] | None] = {}
     await agent.parts.trees.look_up_unknown(task, to_grow=isinstance(action, CallTools))
     for wanted in _wanted(agent, action) if isinstance(action, CallTools) else ():
         if wanted.mailbox:
@@ -63,7 +71,28 @@ async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
             mailbox = await agent.parts.kernel.reads.mailbox(agent.agent_id, limit=wanted.mailbox + unread)
         if wanted.mail_id:
             mails[wanted.mail_id] = await agent.parts.mail.find(wanted.mail_id)
-    return Found(mails, mailbox)
+        if wanted.step:
+            texts[wanted.step] = await _text_of(agent, task, wanted.step)
+    return Found(mails, mailbox, texts=texts)
+
+
+async def _text_of(agent: Owner, own: TaskRecord, wanted: str) -> tuple[str, bool] | None:
+    """What a step of the same conversation brought, as the journal has it; the step 0 is the prompt of its task."""
+    task_id, _, number = wanted.rpartition(".")
+    if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS or not can_be_id(task_id):
+        return None
+    reads = agent.parts.kernel.reads
+    task = await reads.task(task_id)
+    if task is None or (task.agent_id, task.thread_id) != (own.agent_id, own.thread_id):
+        return None
+    if int(number) == 0:
+        return task.prompt, False
+    step = next(iter(await reads.steps(task_id, after=int(number) - 1)), None)
+    if step is None or step.number != int(number):
+        return None
+    if step.result is not None:
+        return step.result.content, step.result.untrusted
+    return None if step.answer is None else (step.answer.text, False)
 
 
 def _wanted(agent: Owner, action: CallTools) -> Iterator[Wanted]:

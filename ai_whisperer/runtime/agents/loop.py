@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from ai_whisperer.core.contexts import turn_bytes
-from ai_whisperer.core.next_step import CallTools, PendingCall, RequestModel
-from ai_whisperer.core.shown import turns, turns_of
+from ai_whisperer.core.next_step import CallTools, Compact, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
-from ai_whisperer.domain.conversation import Turn
-from ai_whisperer.domain.tasks import StepRecord, TaskRecord
-from ai_whisperer.errors import ContextLimitError, WhispererError
+from ai_whisperer.domain.compactions import Compaction
+from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord
+from ai_whisperer.errors import WhispererError
+from ai_whisperer.runtime.agents.compaction import (
+    CompactionStep,
+    becoming,
+    compaction_after,
+    compaction_asked_for,
+    reason_to_compact,
+    with_sizes,
+)
+from ai_whisperer.runtime.agents.conversation import Conversation
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
-from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
+from ai_whisperer.runtime.agents.model_step import Asking, ModelStep, waited_for_retry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool
@@ -50,10 +57,8 @@ class AILoop:
         "_has_place",
         "_interrupted",
         "_next",
-        "_shown_steps",
         "_tool_waits",
-        "_turns",
-        "context_bytes",
+        "conversation",
         "is_waiting",
         "running",
         "worker",
@@ -67,12 +72,15 @@ class AILoop:
         self._dooms = 0
         self._interrupted = False
         self._durable: asyncio.Future[None] | None = None
-        self._next: RequestModel | CallTools | LookUp | None = None
-        self._turns: tuple[Turn, ...] = ()
-        self._shown_steps = 0
+        self._next: RequestModel | Compact | CallTools | LookUp | None = None
         self._has_place = False
         self._tool_waits = 0
-        self.context_bytes = 0
+        self.conversation = Conversation(agent, self.running.journal)
+
+    @property
+    def context_bytes(self) -> int:
+        """What its conversation takes in memory."""
+        return self.conversation.size
 
     @property
     def agent(self) -> Owner:
@@ -108,7 +116,7 @@ class AILoop:
 
     async def interrupt_request(self) -> None:
         """Cancel a model request in flight; it is repeated when the loop goes on."""
-        if isinstance(self._next, RequestModel):
+        if isinstance(self._next, RequestModel | Compact):
             await self.halt()
 
     async def halt(self) -> None:
@@ -265,6 +273,8 @@ class AILoop:
             await durable
         if isinstance(self._next, RequestModel):
             await self._request_model()
+        elif isinstance(self._next, Compact):
+            await self._compact()
         elif isinstance(self._next, CallTools):
             await self._call_tools(self._next.calls)
         elif self._next is not None:
@@ -273,55 +283,86 @@ class AILoop:
                 self._advance(self._decide())
 
     async def _request_model(self) -> None:
-        conversation = await self._turns_so_far()
-        if self.context_bytes > _LARGE_BYTES:
+        """Ask the model; a request that would be too long becomes a compaction, and is made after it."""
+        conversation, journal = self.conversation, self.running.journal
+        await conversation.bring_up_to_date()
+        if conversation.is_passed_over:
+            conversation.widen(widening := self._decide())
+            widening.submit()
+        if conversation.size > _LARGE_BYTES:
             await asyncio.sleep(0)  # reading it has taken its time, and so does making a request of it
-        reservations = self._agent.parts.spending
+        if journal.task.kind is TaskKind.COMPACTION:
+            self._begin_compaction(journal.steps[-1], compaction_asked_for(self._agent, conversation))
+            return
+        if not conversation.is_small and journal.steps[-1].retry_at is None:
+            wanted = await reason_to_compact(self._agent, conversation, journal.steps)
+            if wanted is not None:
+                self._begin_compaction(journal.steps[-1], wanted)
+                return
+        answered = await self._ask(conversation.asking())
+        if answered is None:
+            return
+        if answered.error is not None:
+            wanted = compaction_after(answered, self._agent, conversation, journal.steps)
+            if wanted is not None:
+                self._begin_compaction(answered, wanted)
+                return
+            answered = with_sizes(answered, conversation.tokens(), journal.steps)
+        decision = self._decide()
+        decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
+        self.running.record_answer(decision, answered)
+        self._agent.parts.spending.release(journal.task.id)
+        self._advance(decision)
+
+    async def _ask(self, asking: Asking) -> StepRecord | None:
+        """Ask a model once. None if the attempt has failed and is to be repeated, or if the loop is held up."""
+        reservations, task = self._agent.parts.spending, self.running.journal.task
         reserved: Reserved | None = _UNLIMITED
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             reserved = None
         else:
             if self._agent.registry.mcp is not None:
                 await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
-            if reservations.hold_for(self._agent, self.running.journal.task):
-                reserved = await reservations.reserve(self, conversation)
+            if reservations.hold_for(self._agent, task):
+                tokens_in, tokens_out = asking.input_tokens(), asking.output_tokens
+                reserved = await reservations.reserve(
+                    self, asking.model(), input_tokens=tokens_in, output_tokens=tokens_out
+                )
         if reserved is None:
             self._next = None  # held up between two attempts, or paused for want of tokens or money
-            return
-        answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(conversation)
+            return None
+        most = asking.output_tokens if asking.is_summary else None
+        room = reserved.max_output_tokens
+        answered = await ModelStep(self._agent, self, most if room is None else room).run(asking)
         if answered is None:
-            reservations.release(self.running.journal.task.id)  # others may use it until the next attempt
+            reservations.release(task.id)  # others may use it until the next attempt
+        return answered
+
+    def _begin_compaction(self, step: StepRecord, compaction: Compaction) -> None:
+        decision, journal = self._decide(), self.running.journal
+        journal.begin_compaction(decision, becoming(step, compaction))
+        self._agent.parts.spending.release(journal.task.id)
+        self._next = None if self._dooms or not self._agent.may_step else Compact(step=journal.steps[-1])
+        self._durable = decision.submit()
+
+    async def _compact(self) -> None:
+        """Make the conversation shorter, with the help of a model if need be; the journal says what came of it."""
+        conversation, journal = self.conversation, self.running.journal
+        await conversation.bring_up_to_date()
+        making = CompactionStep(self._agent, journal.steps[-1], conversation, journal.task)
+        asking = await making.prepare()
+        step: StepRecord | None = journal.steps[-1]
+        if asking is not None:
+            step = await self._ask(asking)
+        if step is None:
             return
         decision = self._decide()
-        decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
-        self.running.record_answer(decision, answered)
-        if reserved is not _UNLIMITED:
-            reservations.release(self.running.journal.task.id)
+        ended, compacted = making.finished(step, at=decision.at)
+        decision.at = ended.finished_at or decision.at
+        self.running.record_compaction(decision, ended, compacted)
+        conversation.forget(compacted)
+        self._agent.parts.spending.release(journal.task.id)
         self._advance(decision)
-
-    async def _turns_so_far(self) -> tuple[Turn, ...]:
-        """What the model is to be shown: what was shown before, and the steps that have ended since."""
-        steps = self.running.journal.steps
-        if self._turns:
-            new = turns_of(steps[self._shown_steps :])
-        else:
-            new = [*await self._load_history(), *turns(self.running.journal.task, steps)]
-        self._turns = (*self._turns, *new)
-        self._shown_steps = len(steps) - 1  # the last one is the request itself
-        self._weigh(new)
-        return self._turns
-
-    def _weigh(self, new: Sequence[Turn]) -> None:
-        """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent."""
-        for turn in new:
-            self.context_bytes += turn_bytes(turn)
-        most, work = self._agent.limits.max_context_bytes, self._agent.work
-        if self.context_bytes > most or (len(work.loops) > 1 and work.context_bytes > most):
-            raise ContextLimitError(
-                f"The conversations of '{self._agent.agent_id}' take {work.context_bytes:,} bytes of memory and "
-                f"may take {most:,} (max_context_bytes); this one takes {self.context_bytes:,}. Begin a new thread, "
-                "let fewer tasks run at the same time, or raise the limit."
-            )
 
     async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:
         begun = [step for pending in calls if (step := self.running.journal.step(pending.number)) is not None]
@@ -369,16 +410,6 @@ class AILoop:
         if not self.task.state.ended:
             self.running.crash(decision, error)
             decision.then(self.plan_restart)
-
-    async def _load_history(self) -> list[Turn]:
-        """What the thread said before this task. What went before is durable by now, and so can be read."""
-        own = self.running.journal.task
-        if own.thread_id in (own.id, own.mail_id):
-            return []
-        reads = self._agent.parts.kernel.reads
-        earlier = await reads.tasks_of_thread(own.agent_id, own.thread_id)
-        steps = await reads.steps_of_thread(own.agent_id, own.thread_id)
-        return [turn for task in earlier if task.id != own.id for turn in turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:
         return self._agent.parts.kernel.decide(f"task:{self.running.journal.task.id}")

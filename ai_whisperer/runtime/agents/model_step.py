@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ai_whisperer.core.call_reading import read_calls, repairs_of
@@ -13,18 +14,36 @@ from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.usage import believable, is_believable
-from ai_whisperer.domain.conversation import Answer, Turn
+from ai_whisperer.domain.conversation import Answer, ToolSpec, Turn
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
 from ai_whisperer.domain.tasks import DONE, Failure, Retried, StepRecord, StepState
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
+    Model,
     ModelRequest,
+    StreamEvent,
     collect,
 )
 from ai_whisperer.runtime.agents.mcp import WaitingLoop
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
+
+
+class Asking(Struct, frozen=True, kw_only=True):
+    """What is asked, and of which model: the agent's own with its conversation, or the one that writes a summary.
+
+    `input_tokens` tells how long it is, by an estimate. Of a summary nobody is told while it comes.
+    """
+
+    model: Callable[[], Model]
+    system: str
+    turns: tuple[Turn, ...]
+    tools: tuple[ToolSpec, ...]
+    settings: Mapping[str, Any]
+    input_tokens: Callable[[], int]
+    output_tokens: int
+    is_summary: bool = False
 
 
 class ModelLoop(WaitingLoop, Protocol):
@@ -35,7 +54,7 @@ class ModelLoop(WaitingLoop, Protocol):
 
 
 class ModelStep:
-    """The last step of a loop's journal, which is a model request that has begun."""
+    """The last step of a loop's journal, which asks a model and has begun."""
 
     __slots__ = ("_agent", "_asked_at", "_loop", "_max_output_tokens", "_step")
 
@@ -46,7 +65,7 @@ class ModelStep:
         self._step = loop.running.journal.steps[-1]
         self._asked_at: float | None = None
 
-    async def run(self, turns: tuple[Turn, ...]) -> StepRecord | None:
+    async def run(self, asking: Asking) -> StepRecord | None:
         """Ask once; another attempt is journaled before it begins.
 
         Returns the finished step, not yet recorded, or None if the attempt failed and is to be repeated: the journal
@@ -55,7 +74,7 @@ class ModelStep:
         if self._step.retry_at is not None:
             await self._journal_next_attempt()
         try:
-            answer = await self._ask(turns)
+            answer = await self._ask(asking)
         except ModelError as error:
             self._step = self._failed(error)
             if self._journal_failure(error):
@@ -66,31 +85,32 @@ class ModelStep:
             self._journal_cut_off()
             raise
         now = self._now()
-        answer = self._read(answer, turns)
+        if not asking.is_summary:
+            answer = self._read(answer, asking)
         return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)
 
-    def _read(self, answer: Answer, turns: tuple[Turn, ...]) -> Answer:
+    def _read(self, answer: Answer, asking: Asking) -> Answer:
         """The answer with the calls that are in it, also where they are not written as they should."""
-        read = read_calls(answer, self._agent.registry.told, step_id=self._step.id, turns=turns)
+        read = read_calls(answer, self._agent.registry.told, step_id=self._step.id, turns=asking.turns)
         if read is not answer:
             for kind in repairs_of(read):
                 self._agent.parts.counters.repaired[kind] += 1
         return read
 
-    async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
+    async def _ask(self, asking: Asking) -> Answer:
         agent = self._agent
         definition, limits = agent.record.definition, agent.limits
         request = ModelRequest(
             step_id=self._step.id,
             agent_id=agent.agent_id,
-            system=definition.prompt,
-            turns=turns,
-            tools=agent.registry.specs,
-            settings=definition.settings,
+            system=asking.system,
+            turns=asking.turns,
+            tools=asking.tools,
+            settings=asking.settings,
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
         )
-        tell = StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
+        tell = _ignore if asking.is_summary else StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
         self._asked_at = self._now()
         try:
             with agent.parts.supplies.stalls.guard(
@@ -99,7 +119,7 @@ class ModelStep:
                 first_seconds=definition.retry.first_token_seconds,
                 max_seconds=limits.max_answer_seconds,
             ) as guard:
-                answer = await collect(agent.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
+                answer = await collect(asking.model().stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise
@@ -111,7 +131,7 @@ class ModelStep:
             raise ModelError(f"The model client failed: {type(error).__name__}: {error}") from error
         if is_believable(answer.usage):
             return answer
-        usage = believable(answer.usage, lambda: estimated_usage(request.system, request.tools, request.turns, answer))
+        usage = believable(answer.usage, lambda: estimated_usage(asking.input_tokens(), answer))
         return replace(answer, usage=usage)
 
     def _journal_failure(self, error: ModelError) -> bool:
@@ -256,6 +276,10 @@ async def waited_for_retry(agent: Owner, loop: ModelLoop) -> bool:
     finally:
         loop.is_waiting = False
     return agent.may_step
+
+
+def _ignore(event: StreamEvent) -> None:
+    del event
 
 
 def _told_of(wait: Wait) -> str:

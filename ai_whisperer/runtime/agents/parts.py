@@ -13,6 +13,7 @@ from ai_whisperer.domain.agents import SleepPlan
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.agents.supervision import Supervisor
 from ai_whisperer.runtime.agents.supplies import Supplies
 from ai_whisperer.runtime.agents.task_end import TaskEnd
@@ -135,6 +136,8 @@ class Owner(Agent, Protocol):
     def parts(self) -> Parts: ...
     @property
     def work(self) -> WorkOfOwner: ...
+    @property
+    def summary_model(self) -> Model: ...
     @property
     def own_tools(self) -> tuple[Tool, ...]: ...
 

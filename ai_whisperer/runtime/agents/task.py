@@ -8,10 +8,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core import blame
+from ai_whisperer.core.compacting import outcome_of
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.next_step import (
     OUTCOME_UNKNOWN,
     CallTools,
+    Compact,
     Complete,
     Continue,
     Fail,
@@ -23,9 +25,11 @@ from ai_whisperer.core.rambling import says_nothing_new, without_repetition
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import summary_of
+from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
 from ai_whisperer.domain.definition import CutAnswers
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.notifications.context import ContextCompacted
 from ai_whisperer.domain.notifications.tasks import (
     TaskRestarting,
     TaskStarted,
@@ -54,7 +58,7 @@ from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
-_STEPS = (RequestModel, CallTools)
+_STEPS = (RequestModel, Compact, CallTools)
 
 
 class StuckLoopError(Exception):
@@ -98,7 +102,7 @@ class RunningTask:
             )
         )
 
-    def advance(self, decision: Decision) -> RequestModel | CallTools | LookUp | None:
+    def advance(self, decision: Decision) -> RequestModel | Compact | CallTools | LookUp | None:
         """Decide what comes next and journal its beginning, or the end of the task. The caller submits.
 
         Returns what is to be done, or None if the task has ended or may not go on now. Raises `StuckLoopError` if there
@@ -117,6 +121,9 @@ class RunningTask:
                 return LookUp(action)
             if isinstance(action, RequestModel):
                 self._begin_request(decision, action)
+                return action
+            if isinstance(action, Compact):
+                self.journal.begin_again(decision, action.step)
                 return action
             known = len(decision.unit)
             left = self._begin_calls(decision, action)
@@ -150,6 +157,8 @@ class RunningTask:
         """The action if the task has time and budget for it, else that it fails."""
         if isinstance(action, Continue):
             return self._worth_continuing(action)
+        if self.journal.task.kind is TaskKind.COMPACTION and isinstance(action, RequestModel):
+            return self._when_compacted(action)
         asks = isinstance(action, RequestModel)
         if not (asks or isinstance(action, CallTools)):
             return action
@@ -225,12 +234,29 @@ class RunningTask:
                 state=STARTED,
                 started_at=decision.at,
             )
-        elif step.retry_at is not None:
-            return  # the next attempt is journaled when its time has come
         else:
-            step = replace(step, attempt=step.attempt + 1)
+            self.journal.begin_again(decision, step)
+            return
         self.journal.record_step(decision, step)
         self.journal.tell_started(decision, step)
+
+    def _when_compacted(self, action: RequestModel) -> Next:
+        """A task that only makes the conversation shorter is done when that is; its first request becomes it."""
+        last = self.journal.steps[-1] if self.journal.steps else None
+        if last is None or last.state is STARTED:
+            return action
+        return Complete(response=ChannelResponse(final=outcome_of(last.compaction)))
+
+    def record_compaction(self, decision: Decision, step: StepRecord, compacted: CompactedThread | None) -> None:
+        """The conversation was made shorter, or cannot be."""
+        self._clear_of_suspicion(decision, MODEL)
+        requests = self.journal.count(step)
+        self.journal.record_step(decision, step)
+        self.journal.tell_finished(decision, step, requests=requests)
+        if compacted is not None:
+            decision.unit.put_compacted(compacted)
+            decision.tell(ContextCompacted.of(self.journal.task, step, compacted.compaction))
+        self._count_in_tree()
 
     def _begin_calls(self, decision: Decision, action: CallTools) -> CallTools:
         """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
@@ -286,10 +312,14 @@ class RunningTask:
         self.journal.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
-            task = self.journal.task
-            if task.origin is not None and task.budget is not None:
-                self.journal.count_up()
-                self._agent.parts.trees.count(self.journal.task)
+            self._count_in_tree()
+
+    def _count_in_tree(self) -> None:
+        """What the task has used is used of the budget of its tree."""
+        task = self.journal.task
+        if task.origin is not None and task.budget is not None:
+            self.journal.count_up()
+            self._agent.parts.trees.count(self.journal.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""

@@ -15,13 +15,14 @@ from ai_whisperer.tools.registry import ToolRegistry
 class Toolkit:
     """The tools and the model of one agent, made when they are first needed."""
 
-    __slots__ = ("_model", "_registry", "_supplies", "missing_tools", "own_tools")
+    __slots__ = ("_model", "_registry", "_summary_model", "_supplies", "missing_tools", "own_tools")
 
     def __init__(self, supplies: Supplies, own_tools: Iterable[Tool]) -> None:
         self._supplies = supplies
         self.own_tools = tuple(own_tools)
         self._registry: ToolRegistry | None = None
         self._model: Model | None = None
+        self._summary_model: Model | None = None
         self.missing_tools: tuple[str, ...] = ()
 
     def registry(self, record: AgentRecord) -> ToolRegistry:
@@ -36,15 +37,25 @@ class Toolkit:
             self._model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
         return self._model
 
+    def summary_model(self, record: AgentRecord) -> Model:
+        """The model that writes the agent's summaries; raises a `ModelError`."""
+        name = record.definition.context.model
+        if name in (INHERIT, record.definition.model):
+            return self.model(record)
+        if self._summary_model is None:
+            self._summary_model = self._supplies.model_factory(name)
+        return self._summary_model
+
     @property
     def has_model(self) -> bool:
         """Whether there is a model client, which is to be closed."""
-        return self._model is not None
+        return self._model is not None or self._summary_model is not None
 
-    def take_model(self) -> Model | None:
-        """Part with the model client, for it to be closed."""
-        model, self._model = self._model, None
-        return model
+    def take_models(self) -> list[Model]:
+        """Part with the model clients, for them to be closed."""
+        models = [model for model in (self._model, self._summary_model) if model is not None]
+        self._model = self._summary_model = None
+        return models
 
     def forget_registry(self) -> None:
         """The grants have changed."""

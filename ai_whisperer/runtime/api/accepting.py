@@ -89,6 +89,32 @@ class Intake:
         await decision.commit()
         return task
 
+    async def compaction(self, agent: LiveAgent, thread_id: str, *, task_id: str | None) -> TaskRecord:
+        """Accept a task that makes a thread of the agent shorter for its model."""
+        agent.work.check_room()
+        cause = by_caller()
+        decision = self._session.kernel.decide(cause)
+        task = TaskRecord(
+            session_id=self._session.kernel.session_id,
+            id=task_id or self._session.kernel.ids.new(),
+            agent_id=agent.agent_id,
+            thread_id=thread_id,
+            kind=TaskKind.COMPACTION,
+            prompt="Make this conversation shorter.",
+            arrival=self._session.kernel.next_arrival(),
+            cause=cause,
+            created_at=decision.at,
+        )
+        agent.work.accept_task(decision, task)
+        if task_id is not None:
+            self._tasks.keep(task_id, task, until=decision.when_readable)
+        await decision.commit()
+        return task
+
+    async def compaction_again(self, known: TaskRecord, agent: LiveAgent) -> TaskRecord:
+        """The task that was accepted under the id before; raises if that was something else."""
+        return await self._again(known, (known.agent_id, known.kind), (agent.agent_id, TaskKind.COMPACTION))
+
     def check_task(
         self,
         limits: EffectiveLimits,

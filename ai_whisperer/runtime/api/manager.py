@@ -34,6 +34,7 @@ from ai_whisperer.runtime.agents.status import status_of
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.approvals import SessionApprovals
 from ai_whisperer.runtime.api.base import AgentRef
+from ai_whisperer.runtime.api.context import SessionContext
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
@@ -61,7 +62,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 @told
 class AsyncAgentSessionManager(
-    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
+    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionContext, SessionLimiting
 ):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 

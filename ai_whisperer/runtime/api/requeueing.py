@@ -43,7 +43,7 @@ def requeue(session: OpenSession, decision: Decision, ended: EndedTask) -> TaskR
     session.mail.reclaim(decision, task, ended.mail)
     session.continuations.take_up(task, ended.earlier)
     for index, step in enumerate(ended.steps):
-        if step.kind is StepKind.MODEL and step.state is StepState.FAILED:
+        if step.kind is not StepKind.TOOL and step.state is StepState.FAILED:
             anew = replace(step, state=StepState.STARTED, failures=0, outage_seconds=0.0, error=None, finished_at=None)
             ended.steps[index] = anew
             decision.unit.put_step(anew)

@@ -119,6 +119,7 @@ class Reads:
     tasks = _own(Store.tasks)
     tasks_of_agent = _own(Store.tasks_of_agent)
     tasks_of_thread = _own(Store.tasks_of_thread)
+    compacted_thread = _own(Store.compacted_thread)
     tasks_of_tree = _own(Store.tasks_of_tree)
     ids_of_tree = _own(Store.ids_of_tree)
     threads_of_agent = _own(Store.threads_of_agent)

@@ -115,17 +115,18 @@ FAILURES_SINCE: Final = """
 SELECT agent_id, error->>'code', finished_at FROM task INDEXED BY task_dead
 WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>? ORDER BY finished_at"""
 TASKS_OF_THREAD: Final = """
-SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND started_at IS NOT NULL
+SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND arrival>=? AND started_at>=?
 ORDER BY started_at, arrival, continuation"""
 THREADS_OF_AGENT: Final = """
 SELECT id, tasks, first_at, last_at FROM thread WHERE session_id=? AND agent_id=? ORDER BY first_at, arrival, id"""
+COMPACTED_THREAD: Final = "SELECT * FROM compacted WHERE session_id=? AND agent_id=? AND thread_id=?"
 STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? AND number>? ORDER BY number"
 OPEN_STEPS: Final = """
 SELECT step.* FROM task INDEXED BY task_open CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
 WHERE task.session_id=? AND task.state IN ('queued', 'running') ORDER BY step.task_id, step.number"""
 STEPS_OF_THREAD: Final = """
 SELECT step.* FROM task CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
-WHERE task.session_id=? AND task.agent_id=? AND task.thread_id=? AND task.started_at IS NOT NULL
+WHERE task.session_id=? AND task.agent_id=? AND task.thread_id=? AND task.arrival>=? AND task.started_at>=?
 ORDER BY step.task_id, step.number"""
 
 MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND id=?"

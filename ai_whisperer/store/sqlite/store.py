@@ -14,6 +14,7 @@ import apsw
 import msgspec
 
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.mail import MailRecord
@@ -267,8 +268,14 @@ class SqliteStore:
     async def tasks_of_agent(self, session_id: str, agent_id: str, *, limit: int) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_AGENT, (session_id, agent_id, limit), tables.TASK.read)
 
-    async def tasks_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> list[TaskRecord]:
-        return self._all(queries.TASKS_OF_THREAD, (session_id, agent_id, thread_id), tables.TASK.read)
+    async def tasks_of_thread(
+        self, session_id: str, agent_id: str, thread_id: str, *, arrival: int = 0, began_at: float = 0.0
+    ) -> list[TaskRecord]:
+        bindings = (session_id, agent_id, thread_id, arrival, began_at)
+        return self._all(queries.TASKS_OF_THREAD, bindings, tables.TASK.read)
+
+    async def compacted_thread(self, session_id: str, agent_id: str, thread_id: str) -> CompactedThread | None:
+        return self._one(queries.COMPACTED_THREAD, (session_id, agent_id, thread_id), tables.COMPACTED.read)
 
     async def tasks_of_tree(self, session_id: str, root_id: str) -> list[TaskRecord]:
         return self._all(queries.TASKS_OF_TREE, (session_id, root_id), tables.TASK.read)
@@ -295,8 +302,10 @@ class SqliteStore:
     async def open_steps(self, session_id: str) -> dict[str, list[StepRecord]]:
         return self._by_task(queries.OPEN_STEPS, (session_id,))
 
-    async def steps_of_thread(self, session_id: str, agent_id: str, thread_id: str) -> dict[str, list[StepRecord]]:
-        return self._by_task(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id))
+    async def steps_of_thread(
+        self, session_id: str, agent_id: str, thread_id: str, *, arrival: int = 0, began_at: float = 0.0
+    ) -> dict[str, list[StepRecord]]:
+        return self._by_task(queries.STEPS_OF_THREAD, (session_id, agent_id, thread_id, arrival, began_at))
 
     def _by_task(self, sql: str, bindings: Row) -> dict[str, list[StepRecord]]:
         found: dict[str, list[StepRecord]] = {}

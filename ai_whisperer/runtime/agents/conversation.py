@@ -1,0 +1,221 @@
+"""The conversation of a loop: what its model is shown, and how much that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ai_whisperer.core import contexts
+from ai_whisperer.core.compacting import has_lines
+from ai_whisperer.core.shown import RESULT_BYTES, turns_of
+from ai_whisperer.core.view import Journal, view
+from ai_whisperer.domain.compactions import CompactedThread
+from ai_whisperer.domain.conversation import ToolSpec, Turn
+from ai_whisperer.domain.definition import Compact
+from ai_whisperer.errors import ContextLimitError, ModelError
+from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.model_step import Asking
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.reads import Reads
+
+_SMALL_BYTES = 8_000
+"""For a conversation of fewer bytes nobody looks up how much its model can take."""
+_FEWEST_BYTES_FOR_A_TOKEN = 2
+
+
+class Window(NamedTuple):
+    """How many tokens a model can take with its answer, and whether that is known.
+
+    A request beyond `limit` is made shorter first, one beyond `most` is not sent.
+    """
+
+    tokens: int
+    limit: int
+    most: int
+    is_known: bool
+
+
+class Conversation:
+    """What the model of a running task is shown: what was shown before, and the steps that have ended since.
+
+    `compacted` is the compaction that holds, `since` how many turns are from before it was made. A task is passed over
+    if later ones of the thread would not be shown it: see `widen`.
+    """
+
+    __slots__ = (
+        "_agent",
+        "_journal",
+        "_shown_steps",
+        "compacted",
+        "is_passed_over",
+        "since",
+        "size",
+        "tells_rest",
+        "turns",
+    )
+
+    def __init__(self, agent: Owner, journal: TaskJournal) -> None:
+        self._agent = agent
+        self._journal = journal
+        self._shown_steps = 0
+        self.is_passed_over = False
+        self.turns: tuple[Turn, ...] = ()
+        self.size = 0
+        self.since = 0
+        self.compacted: CompactedThread | None = None
+        self.tells_rest = False
+
+    async def bring_up_to_date(self) -> None:
+        """Add what is new; raises `ContextLimitError` if it is too much for the memory that the agent has."""
+        steps = self._journal.steps
+        if self.turns:
+            new: Sequence[Turn] = turns_of(steps[self._shown_steps :], result_bytes=self._result_bytes)
+        else:
+            journals = await self.journals()  # which also finds the compaction that holds
+            new, self.since = view(self.compacted, journals, result_bytes=self._usual_bytes)
+        self.turns = (*self.turns, *new)
+        self._shown_steps = len(steps) - 1  # the last one is the request itself
+        self.tells_rest = self.tells_rest or self.compacted is not None or has_lines(new)
+        self._weigh(new)
+
+    def forget(self, compacted: CompactedThread | None = None) -> None:
+        """Let it be put together anew: it is to be shown in another way."""
+        self.compacted = compacted or self.compacted
+        self.turns = ()
+        self.size = self.since = 0
+
+    async def journals(self) -> list[Journal]:
+        """The journals of the thread, that of the running task last. Tasks that are covered are not read.
+
+        What went before is durable by now, and so can be read.
+        """
+        own, steps = self._journal.task, self._journal.steps
+        if own.thread_id in (own.id, own.mail_id) and _is_new(self._journal):
+            return [(own, steps)]
+        self.compacted, journals = await journals_of(
+            self._agent.parts.kernel.reads, own.agent_id, own.thread_id, known=self.compacted
+        )
+        self.is_passed_over = self.compacted is not None and own.arrival < self.compacted.arrival
+        return [*(each for each in journals if each[0].id != own.id), (own, steps)]
+
+    def widen(self, decision: Decision) -> None:
+        """See to it that the running task is read with its thread.
+
+        One that was covered, or passed over while it waited, arrived before those that are.
+        """
+        if self.compacted is not None:
+            self.is_passed_over = False
+            self.compacted = replace(self.compacted, arrival=self._journal.task.arrival)
+            decision.unit.put_compacted(self.compacted)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model is told of them. The one for the rest of results comes last, and stays then."""
+        registry = self._agent.registry
+        return registry.specs_with_rest if self.tells_rest else registry.specs
+
+    def asking(self) -> Asking:
+        agent, definition = self._agent, self._agent.record.definition
+        return Asking(
+            model=lambda: agent.model,
+            system=definition.prompt,
+            turns=self.turns,
+            tools=self.specs,
+            settings=definition.settings,
+            input_tokens=self.tokens,
+            output_tokens=contexts.output_tokens(definition.settings),
+        )
+
+    def tokens(self) -> int:
+        """About how many tokens a request with it has."""
+        prompt = self._agent.record.definition.prompt
+        return contexts.input_tokens(prompt, self.specs, self.turns, since=self.since)
+
+    @property
+    def beside_bytes(self) -> int:
+        """What a request takes beside the conversation."""
+        return contexts.text_bytes(self._agent.record.definition.prompt) + self._agent.registry.told_bytes
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is so small that it fits for sure."""
+        return self.size < _SMALL_BYTES and self._agent.record.definition.context.window is None
+
+    async def excess(self) -> tuple[int, Window] | None:
+        """How many tokens it has if that is more than a request may have, and the window; None if it is not."""
+        if self._agent.record.definition.context.window is None:
+            await prepare_model(self._agent)
+        window = window_of(self._agent)
+        size = self.size + self.beside_bytes
+        if size < _FEWEST_BYTES_FOR_A_TOKEN * window.limit:
+            return None
+        tokens = max(self.tokens(), contexts.least_tokens(size))
+        return (tokens, window) if tokens > window.limit else None
+
+    @property
+    def _usual_bytes(self) -> int:
+        return 0 if self._agent.record.definition.context.compact is Compact.OFF else RESULT_BYTES
+
+    @property
+    def _result_bytes(self) -> int:
+        compacted = self.compacted
+        return self._usual_bytes if compacted is None else compacted.compaction.result_bytes or self._usual_bytes
+
+    def _weigh(self, new: Sequence[Turn]) -> None:
+        """Count what it takes in memory."""
+        for turn in new:
+            self.size += contexts.turn_bytes(turn)
+        most, work = self._agent.limits.max_context_bytes, self._agent.work
+        if self.size > most or (len(work.loops) > 1 and work.context_bytes > most):
+            raise ContextLimitError(
+                f"The conversations of '{self._agent.agent_id}' take {work.context_bytes:,} bytes of memory and "
+                f"may take {most:,} (max_context_bytes); this one takes {self.size:,}. Begin a new thread, "
+                "let fewer tasks run at the same time, or raise the limit."
+            )
+
+
+def _is_new(journal: TaskJournal) -> bool:
+    """Whether the task has only just begun: nothing can have come after it in its thread."""
+    steps = journal.steps
+    return len(steps) < 2 and steps[0].attempt == 1
+
+
+async def journals_of(
+    reads: Reads, agent_id: str, thread_id: str, *, known: CompactedThread | None = None
+) -> tuple[CompactedThread | None, list[Journal]]:
+    """The latest compaction of a thread, and the journals of its tasks that are not covered, as the store has them."""
+    compacted = known or await reads.compacted_thread(agent_id, thread_id)
+    arrival, began_at = (0, 0.0) if compacted is None else (compacted.arrival, compacted.compaction.covered_at)
+    tasks = await reads.tasks_of_thread(agent_id, thread_id, arrival=arrival, began_at=began_at)
+    steps = await reads.steps_of_thread(agent_id, thread_id, arrival=arrival, began_at=began_at)
+    return compacted, [(task, steps.get(task.id, [])) for task in tasks]
+
+
+def window_of(agent: Owner) -> Window:
+    """How much the agent's model can take: as its definition says, else as is known of the model, else as most can."""
+    definition = agent.record.definition
+    tokens = definition.context.window or _known_window(agent)
+    window = tokens or contexts.DEFAULT_WINDOW
+    limit, most = contexts.limit_tokens(window, definition.settings), contexts.most_tokens(window, definition.settings)
+    return Window(window, limit, most, tokens is not None)
+
+
+async def prepare_model(agent: Owner) -> None:
+    """Let the model learn how much it can take, which may have to be read first."""
+    try:
+        prepare = getattr(agent.model, "prepare", None)
+    except ModelError:
+        return  # the request itself tells what is wrong
+    if prepare is not None:
+        await prepare()
+
+
+def _known_window(agent: Owner) -> int | None:
+    try:
+        known = getattr(agent.model, "context_window", None)
+    except ModelError:
+        return None
+    return None if known is None else known()
