@@ -488,6 +488,12 @@ class BudgetError(WhispererError):
     code = "budget"
 
 
+class OutputError(WhispererError):
+    """The answer does not fit the output schema, also after the model was told what is wrong with it."""
+
+    code = "output"
+
+
 class TaskEndedError(WhispererError):
     """The task ended without a result."""
 

@@ -7,10 +7,10 @@ made from the signatures here and from the one line in `protocol` that names the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from inspect import Signature, signature
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from ai_whisperer.core.definitions import Config
 from ai_whisperer.core.limits import Stated
@@ -40,6 +40,22 @@ AgentRef = TypeVar("AgentRef")
 
 TaskRef = str | TaskRecord
 """A task: its id or its record, as it is or was."""
+
+
+T = TypeVar("T")
+
+OutputType = type[Any] | Mapping[str, Any]
+"""What the answer of a task has to be: a type, or a JSON Schema."""
+
+
+class TaskTerms(TypedDict, total=False):
+    """What `run_task` takes beside the prompt and the output."""
+
+    priority: Priority | str
+    thread_id: str | None
+    task_id: str | None
+    timeout_seconds: float | None
+    budget: Budget | None
 
 
 class SessionApi(Generic[AgentRef]):
@@ -118,11 +134,16 @@ class SessionApi(Generic[AgentRef]):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        output: OutputType | None = None,
     ) -> TaskRecord:
         """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
 
         `timeout_seconds` and `budget` hold for the task and for everything that it causes. A caller that gives a
         `task_id` may call again with the same content: the task is given once.
+
+        `output` is what the answer has to be: a dataclass, a `msgspec.Struct`, a `TypedDict`, a pydantic model or a
+        JSON Schema. The model is told the schema, and is asked once more if its answer does not fit. Then the value is
+        in `result.output`, or the task has failed with the code `output`.
         """
 
     async def wait_task(self, task: TaskRef) -> TaskRecord:
@@ -136,6 +157,16 @@ class SessionApi(Generic[AgentRef]):
         In a tool this raises `WaitCycleError` if the task cannot end before the tool has.
         """
 
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: None = None, **terms: Unpack[TaskTerms]
+    ) -> str: ...
+    @overload
+    async def run_task(self, agent_id: AgentRef, prompt: str, *, output: type[T], **terms: Unpack[TaskTerms]) -> T: ...
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: Mapping[str, Any], **terms: Unpack[TaskTerms]
+    ) -> Any: ...
     async def run_task(
         self,
         agent_id: AgentRef,
@@ -146,8 +177,11 @@ class SessionApi(Generic[AgentRef]):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
-    ) -> str:
+        output: OutputType | None = None,
+    ) -> Any:
         """Give a task as `send_task` does, wait for it, return the final answer.
+
+        With an `output` that is a type, the answer is returned as a value of it; with a JSON Schema as plain values.
 
         Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
@@ -436,13 +470,16 @@ def call_named(name: str) -> Signature:
 def arguments_of(name: str, fields: Iterable[str]) -> dict[str, str]:
     """The parameters of the call by the fields of the params that carry them.
 
-    A field can say of what it is, where Python need not: `task_id` for `task`, `approval_state` for `state`.
+    A field can say of what it is, where Python need not: `task_id` for `task`, `approval_state` for `state`,
+    `output_schema` for `output`.
     """
     parameters = call_named(name).parameters
     return {
         field: field
         if field in parameters
-        else next(each for each in parameters if field == f"{each}_id" or field.endswith(f"_{each}"))
+        else next(
+            each for each in parameters if field in (f"{each}_id", f"{each}_schema") or field.endswith(f"_{each}")
+        )
         for field in fields
     }
 

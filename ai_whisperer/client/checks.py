@@ -17,6 +17,7 @@ from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token
 from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
+from ai_whisperer.core.output_types import schema_of
 from ai_whisperer.core.paging import checked_id, checked_kind, checked_limit, checked_position
 from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_title, room_id_of
 from ai_whisperer.core.schedules import check_schedule, schedule_from, schedule_id_of
@@ -91,6 +92,7 @@ CHECKS: Mapping[str, Check] = {
     "members": _names,
     "missed": MissedRuns,
     "name": _kept(check_lock_name),
+    "output": schema_of,
     "start_mcp_server.name": _text("name", max_bytes=200),
     "owner": agent_name,
     "priority": priority_of,

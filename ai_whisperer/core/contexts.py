@@ -23,7 +23,9 @@ def turn_bytes(turn: Turn) -> int:
     """What the turn takes in memory and on the wire, apart from its names."""
     if type(turn) is AnswerTurn:
         return answer_bytes(turn.answer)
-    return text_bytes(turn.content if type(turn) is ToolTurn else turn.text)
+    if type(turn) is ToolTurn:
+        return text_bytes(turn.content)
+    return text_bytes(turn.text) + text_bytes(turn.note)
 
 
 def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) -> int:

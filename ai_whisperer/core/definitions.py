@@ -11,6 +11,7 @@ import msgspec
 from ai_whisperer.core.fields import Place, check_fields
 from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
+from ai_whisperer.core.output_schemas import checked_schema
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
 from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT, OWN_CLIENT, Access, AgentDefinition
@@ -124,6 +125,11 @@ def _check(definition: AgentDefinition) -> None:
         except InvalidInputError as error:
             raise DefinitionError(f"subscribes[{number}]: {error.message}") from error
     _check_settings(definition.settings)
+    if definition.output_schema is not None:
+        try:
+            checked_schema(definition.output_schema)
+        except InvalidInputError as error:
+            raise DefinitionError(f"output_schema: {error.message}") from error
     if not definition.model.strip():
         raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
     try:

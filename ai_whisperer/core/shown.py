@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ai_whisperer.core.call_reading import as_read, note_on
+from ai_whisperer.core.outputs import told_of
 from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
 from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskRecord
 
@@ -13,11 +14,13 @@ _NO_RESULT = "No result: the task ended before this call did."
 
 def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
     """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
-    return [UserTurn(text=task.prompt), *turns_of(steps)]
+    schema = task.output_schema
+    asked = UserTurn(text=task.prompt) if schema is None else UserTurn(text=task.prompt, note=told_of(schema))
+    return [asked, *turns_of(steps)]
 
 
 def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
-    """The part of a conversation that these steps are: answers with all their calls."""
+    """The part of a conversation that these steps are: answers with all their calls, and what was objected to them."""
     shown: list[Turn] = []
     results = {step.number: step.result for step in steps if step.kind is TOOL}
     for step in steps:
@@ -25,6 +28,8 @@ def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
             continue
         answer = as_read(step.answer) if step.answer.read_as else step.answer
         shown.append(AnswerTurn(answer=answer))
+        if answer.objection:
+            shown.append(UserTurn(text=answer.objection))
         for number, call in enumerate(answer.tool_calls, step.number + 1):
             result = results.get(number)
             note = "" if answer is step.answer else note_on(step.answer, call)

@@ -71,6 +71,9 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `tool_calls` are those that the model wrote as such. `read_as` are the calls that were read of the answer, where
     that is something else: they were written as text, with another name, or with arguments that had to be repaired.
+
+    `objection` is what the model is told of an answer that does not fit the output schema of its task. One that was
+    `excused`, since the task was retried after it, does not count any more.
     """
 
     text: str = ""
@@ -81,6 +84,8 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     provider: str | None = None
     read_as: tuple[ToolCall, ...] = ()
+    objection: str = ""
+    excused: bool = False
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -89,9 +94,10 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UserTurn(Record, frozen=True, kw_only=True):
-    """What a model is told: a prompt, a mail, a message."""
+    """What a model is told: a prompt, a mail, a message. `note` is what the runtime says after it."""
 
     text: str
+    note: str = ""
 
 
 @final
@@ -161,8 +167,9 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ChannelResponse(Record, frozen=True, kw_only=True):
-    """An answer in its three channels."""
+    """An answer in its three channels. `output` is the value that it is, if its task has an output schema."""
 
     analysis: str = ""
     commentary: str = ""
     final: str = ""
+    output: Any = None

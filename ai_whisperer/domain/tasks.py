@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -128,7 +128,8 @@ class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
 
-    `answers` is the awaited mail that a task, or the one that it continues, is to answer.
+    `answers` is the awaited mail that a task, or the one that it continues, is to answer. `output_schema` is the JSON
+    Schema that the answer of the task has to fit; what the task causes does not inherit it.
     """
 
     root_id: str | None = None
@@ -137,6 +138,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
     answers: str | None = None
+    output_schema: dict[str, Any] | None = None
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -202,6 +204,10 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     @property
     def budget(self) -> Budget | None:
         return None if self.origin is None else self.origin.budget
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        return None if self.origin is None else self.origin.output_schema
 
 
 class StepRecord(Record, frozen=True, kw_only=True):

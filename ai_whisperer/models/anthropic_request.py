@@ -12,7 +12,7 @@ from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.kept import kept_of, thoughts_of
-from ai_whisperer.models.untrusted import content_of, system_of
+from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 Block = dict[str, Any]
 
@@ -111,8 +111,8 @@ def messages_of(request: ModelRequest, *, prefix: str) -> Iterator[dict[str, Any
     for turn in request.turns:
         match turn:
             case UserTurn():
-                if turn.text.strip():  # there is no block without text
-                    prompts.append({"type": "text", "text": turn.text})
+                if (words := words_of(turn)).strip():  # there is no block without text
+                    prompts.append({"type": "text", "text": words})
             case ToolTurn():
                 results.append(_result(turn))
             case AnswerTurn():

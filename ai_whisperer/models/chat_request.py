@@ -11,7 +11,7 @@ from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolS
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.chat_reader import REASONING_FIELDS
 from ai_whisperer.models.kept import kept_of, thoughts_of
-from ai_whisperer.models.untrusted import content_of, system_of
+from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 Message = dict[str, Any]
 
@@ -94,7 +94,7 @@ def messages_of(request: ModelRequest, *, prefix: str, wants_reasoning: bool) ->
     for turn in request.turns:
         match turn:
             case UserTurn():
-                prompts.append({"role": "user", "content": turn.text})
+                prompts.append({"role": "user", "content": words_of(turn)})
             case ToolTurn():
                 results.append(_result(turn))
             case AnswerTurn():

@@ -50,7 +50,7 @@ from ai_whisperer.models.calls import is_cut
 from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
 from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
-from ai_whisperer.models.untrusted import content_of, system_of
+from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 _OPENAI_PREFIXES = ("openai", "openai-chat", "openai-responses")
 _RESPONSE = TypeAdapter(wire.ModelResponse)
@@ -164,7 +164,7 @@ class PydanticAIModel:
         for turn in turns:
             match turn:
                 case UserTurn():
-                    prompts.append(wire.UserPromptPart(turn.text))
+                    prompts.append(wire.UserPromptPart(words_of(turn)))
                 case ToolTurn():
                     results.append(_tool_return(turn))
                 case AnswerTurn():

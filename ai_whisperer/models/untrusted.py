@@ -29,6 +29,11 @@ def content_of(turn: ToolTurn) -> str:
     return f"{content}\n\n{turn.note}" if turn.note else content
 
 
+def words_of(turn: UserTurn) -> str:
+    """What the model is told in the turn: the words, and what the runtime says after them."""
+    return f"{turn.text}\n\n{turn.note}" if turn.note else turn.text
+
+
 def _rules_for(request: ModelRequest) -> Iterator[str]:
     if any(tool.untrusted for tool in request.tools) or any(
         isinstance(turn, ToolTurn) and turn.untrusted for turn in request.turns

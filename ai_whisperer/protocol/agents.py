@@ -94,7 +94,8 @@ class SendTask(OfAgent, frozen=True, kw_only=True):
 
     An agent that is not there is created if a template is called like it.
     `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
-    may call again with the same content: the task is given once.
+    may call again with the same content: the task is given once. `outputSchema` is the JSON Schema that the answer has
+    to fit: the model is told it, and asked once more if its answer does not; the value is in `result.output` then.
     """
 
     prompt: str
@@ -103,6 +104,7 @@ class SendTask(OfAgent, frozen=True, kw_only=True):
     task_id: str | None = None
     timeout_seconds: float | None = None
     budget: TaskBudget | None = None
+    output_schema: dict[str, Any] | None = None
 
 
 class GetAgentStates(InSession, frozen=True, kw_only=True):

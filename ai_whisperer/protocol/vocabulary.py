@@ -31,6 +31,7 @@ MEANINGS = {
     "messageId": "The id of the message.",
     "missed": "What happens to due times that passed while nothing could fire.",
     "name": "The name of the template or of the lock.",
+    "outputSchema": "The JSON Schema that the answer has to fit.",
     "owner": "Whose mailbox: an agent, or `user`.",
     "priority": "What is taken first.",
     "prompt": "What the agent is asked to do.",

@@ -10,9 +10,11 @@ import typer
 from ai_whisperer.cli.arguments import (
     LimitOption,
     PriorityOption,
+    SchemaOption,
     TimeoutOption,
     once_option,
     reason_option,
+    schema_in,
     text_argument,
 )
 from ai_whisperer.cli.calling import Call, Connected, Following, group
@@ -60,6 +62,7 @@ async def send(
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", metavar="USD", help="For the task and everything that it causes.")
     ] = None,
+    output_schema: SchemaOption = None,
 ) -> None:
     """Give an agent a task."""
     unlimited = max_tokens is None and max_cost is None
@@ -71,6 +74,7 @@ async def send(
         task_id=task_id,
         timeout_seconds=seconds,
         budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
+        output=schema_in(output_schema),
     )
     waits = hindrance(await call.client.get_agent_status(task.agent_id))
     if waits is not None:

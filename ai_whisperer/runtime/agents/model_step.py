@@ -12,6 +12,7 @@ from ai_whisperer.core.call_reading import read_calls, repairs_of
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.outputs import objection_to
 from ai_whisperer.core.usage import believable, is_believable
 from ai_whisperer.domain.conversation import Answer, Turn
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
@@ -70,12 +71,19 @@ class ModelStep:
         return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)
 
     def _read(self, answer: Answer, turns: tuple[Turn, ...]) -> Answer:
-        """The answer with the calls that are in it, also where they are not written as they should."""
+        """The answer with the calls that are in it, also where they are not written as they should.
+
+        With what is wrong with it, too, if it is the last one and does not fit the output schema of the task.
+        """
         read = read_calls(answer, self._agent.registry.told, step_id=self._step.id, turns=turns)
         if read is not answer:
             for kind in repairs_of(read):
                 self._agent.parts.counters.repaired[kind] += 1
-        return read
+        schema = self._loop.running.journal.task.output_schema
+        if schema is None or read.calls:
+            return read
+        objection = objection_to(read, schema)
+        return replace(read, objection=objection) if objection else read
 
     async def _ask(self, turns: tuple[Turn, ...]) -> Answer:
         agent = self._agent

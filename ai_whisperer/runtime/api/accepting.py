@@ -9,6 +9,7 @@ import msgspec
 
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
 from ai_whisperer.core.mailbox import check_mail_text
+from ai_whisperer.core.outputs import with_output_schema
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text, one_line
@@ -54,6 +55,7 @@ class Intake:
         cause: str,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        output_schema: dict[str, Any] | None = None,
         decision: Decision | None = None,
     ) -> TaskRecord:
         """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`.
@@ -65,7 +67,11 @@ class Intake:
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if known is not None:
-            return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
+            before, now = [known.agent_id, known.prompt], [agent.agent_id, prompt]
+            if output_schema is not None:
+                before.append(_as_kept(known.output_schema))
+                now.append(_as_kept(output_schema))
+            return await self._again(known, tuple(before), tuple(now))
         agent.work.check_room()
         decision = decision or self._session.kernel.decide(cause)
         origin = _terms(timeout_seconds, budget, agent.limits, now=decision.at)
@@ -83,6 +89,7 @@ class Intake:
             created_at=decision.at,
             origin=origin,
         )
+        task = with_output_schema(task, output_schema or agent.record.definition.output_schema)
         agent.work.accept_task(decision, task)
         if task_id is not None:
             self._tasks.keep(task_id, task, until=decision.when_readable)

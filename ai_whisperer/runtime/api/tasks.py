@@ -6,10 +6,11 @@ import asyncio
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, Unpack, overload
 
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.mailbox import mark_of, priority_of
+from ai_whisperer.core.output_types import schema_of, value_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.domain.conversation import Usage
@@ -28,6 +29,9 @@ from ai_whisperer.runtime.messaging.continuations import parts_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.reads import Overlay
+from ai_whisperer.session_api import OutputType, TaskTerms
+
+T = TypeVar("T")
 
 _RETRIED_AT_ONCE = 100
 """So many are one unit: others have their turn then."""
@@ -55,8 +59,10 @@ class SessionWork(SessionReader):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        output: OutputType | None = None,
     ) -> TaskRecord:
         urgency, intake = priority_of(priority), self._intake
+        schema = None if output is None else schema_of(output)
         known = await intake.known_task(task_id)
         decision = self._create_if_missing(
             agent_id,
@@ -74,6 +80,7 @@ class SessionWork(SessionReader):
             cause=by_caller(),
             timeout_seconds=timeout_seconds,
             budget=budget,
+            output_schema=schema,
             decision=decision,
         )
 
@@ -99,6 +106,16 @@ class SessionWork(SessionReader):
                 return joined(await parts_of(self._session.kernel.reads, known)) if known.continuation else known
             known = await self.get_task(continuation_id(known))
 
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: None = None, **terms: Unpack[TaskTerms]
+    ) -> str: ...
+    @overload
+    async def run_task(self, agent_id: AgentRef, prompt: str, *, output: type[T], **terms: Unpack[TaskTerms]) -> T: ...
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: Mapping[str, Any], **terms: Unpack[TaskTerms]
+    ) -> Any: ...
     async def run_task(
         self,
         agent_id: AgentRef,
@@ -109,7 +126,8 @@ class SessionWork(SessionReader):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
-    ) -> str:
+        output: OutputType | None = None,
+    ) -> Any:
         task = await self.send_task(
             agent_id,
             prompt,
@@ -118,9 +136,10 @@ class SessionWork(SessionReader):
             task_id=task_id,
             timeout_seconds=timeout_seconds,
             budget=budget,
+            output=output,
         )
-        ended = await self.wait_task(task)
-        return check_answered(ended).final
+        answer = check_answered(await self.wait_task(task))
+        return answer.final if output is None else value_of(output, answer.output)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         known = await self._last_part(task)

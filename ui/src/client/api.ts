@@ -12,7 +12,8 @@ export type Access = "read" | "write";
  * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
  * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
  * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
- * all.
+ * all. `output_schema` is the JSON Schema that the answers to its tasks have to fit, unless a task has one of its own;
+ * it does not hold where the agent talks, in mail and in chats.
  */
 export interface AgentDefinition {
   name?: string;
@@ -32,6 +33,7 @@ export interface AgentDefinition {
   supervision?: Supervision;
   subscribes?: string[];
   schedule?: ScheduleDefinition[];
+  output_schema?: Record<string, unknown> | null;
 }
 
 /** An agent as it is, and its definition. */
@@ -91,7 +93,9 @@ export interface AgentStatus {
 /**
  * What a finished model request brought. `provider` keeps what the provider wants to see again. `toolCalls` are those
  * that the model wrote as such. `readAs` are the calls that were read of the answer, where that is something else: they
- * were written as text, with another name, or with arguments that had to be repaired.
+ * were written as text, with another name, or with arguments that had to be repaired. `objection` is what the model is
+ * told of an answer that does not fit the output schema of its task. One that was `excused`, since the task was retried
+ * after it, does not count any more.
  */
 export interface Answer {
   text: string;
@@ -102,6 +106,8 @@ export interface Answer {
   model: string;
   provider: string | null;
   readAs: ToolCall[];
+  objection: string;
+  excused: boolean;
 }
 
 /** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
@@ -137,11 +143,12 @@ export interface Budget {
   maxCostUsd: number | null;
 }
 
-/** An answer in its three channels. */
+/** An answer in its three channels. `output` is the value that it is, if its task has an output schema. */
 export interface ChannelResponse {
   analysis: string;
   commentary: string;
   final: string;
+  output: unknown;
 }
 
 /** What becomes of an answer that its length has cut: another task continues it, or it is the answer as it is. */
@@ -576,7 +583,8 @@ export interface OpenWait {
 
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
- * is the awaited mail that a task, or the one that it continues, is to answer.
+ * is the awaited mail that a task, or the one that it continues, is to answer. `outputSchema` is the JSON Schema that
+ * the answer of the task has to fit; what the task causes does not inherit it.
  */
 export interface Origin {
   rootId: string | null;
@@ -585,6 +593,7 @@ export interface Origin {
   reportTo: ReportTo | null;
   room: RoomTurn | null;
   answers: string | null;
+  outputSchema: Record<string, unknown> | null;
 }
 
 /** A tool call that waits for a person. */
@@ -1215,7 +1224,8 @@ export interface Methods {
    * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history. An agent
    * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
    * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
-   * given once.
+   * given once. `outputSchema` is the JSON Schema that the answer has to fit: the model is told it, and asked once more
+   * if its answer does not; the value is in `result.output` then.
    */
   "async.sendTask": {
     params: {
@@ -1235,6 +1245,8 @@ export interface Methods {
       timeoutSeconds?: number | null;
       /** What the task may use together with everything that it causes. */
       budget?: TaskBudget | null;
+      /** The JSON Schema that the answer has to fit. */
+      outputSchema?: Record<string, unknown> | null;
     };
     result: TaskRecord;
   };
