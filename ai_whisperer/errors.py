@@ -142,6 +142,12 @@ class UnknownMcpServerError(NotFoundError):
     code = "unknown_mcp_server"
 
 
+class UnknownFileError(NotFoundError):
+    """There is no file with that path."""
+
+    code = "unknown_file"
+
+
 class UnknownMemberError(NotFoundError):
     """The room has no such member; nothing was changed."""
 

@@ -24,6 +24,7 @@ from ai_whisperer.domain.limits import LimitsReport
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord, MailState
 from ai_whisperer.domain.mcp import McpServerStatus
+from ai_whisperer.domain.memory import MemoryFile, MemoryText
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
@@ -424,6 +425,12 @@ class SessionApi(Generic[AgentRef]):
 
     async def list_mcp_servers(self) -> list[McpServerStatus]:
         """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
+
+    async def list_memory(self, agent_id: AgentRef) -> list[MemoryFile]:
+        """The files that an agent keeps for itself with the tool `memory`, by path."""
+
+    async def read_memory(self, agent_id: AgentRef, path: str) -> MemoryText:
+        """A file of an agent's memory, up to a megabyte of it; raises `UnknownFileError`."""
 
     async def start_mcp_server(self, name: str) -> McpServerStatus:
         """Start a server now and have it list its tools: otherwise that happens when an agent needs it.

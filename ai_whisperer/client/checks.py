@@ -95,6 +95,7 @@ CHECKS: Mapping[str, Check] = {
     "output": schema_of,
     "start_mcp_server.name": _text("name", max_bytes=200),
     "owner": agent_name,
+    "path": _text("path"),
     "priority": priority_of,
     "reason": _kept(check_reason),
     "reply_mail.body": _text("mail body"),

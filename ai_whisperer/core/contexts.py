@@ -25,7 +25,7 @@ def turn_bytes(turn: Turn) -> int:
         return answer_bytes(turn.answer)
     if type(turn) is ToolTurn:
         return text_bytes(turn.content)
-    return text_bytes(turn.text) + text_bytes(turn.note)
+    return text_bytes(turn.text) + text_bytes(turn.note) + text_bytes(turn.memory)
 
 
 def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) -> int:

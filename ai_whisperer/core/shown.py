@@ -14,9 +14,19 @@ _NO_RESULT = "No result: the task ended before this call did."
 
 def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
     """The conversation of one task. Every tool call has a result in it, since providers refuse orphans."""
+    return [_asked(task), *turns_of(steps)]
+
+
+def _asked(task: TaskRecord) -> UserTurn:
     schema = task.output_schema
-    asked = UserTurn(text=task.prompt) if schema is None else UserTurn(text=task.prompt, note=told_of(schema))
-    return [asked, *turns_of(steps)]
+    if schema is None and task.notes is None:
+        return UserTurn(text=task.prompt)
+    return UserTurn(text=task.prompt, memory=task.notes or "", note="" if schema is None else told_of(schema))
+
+
+def notes_shown(turns: Sequence[Turn]) -> str:
+    """What the conversation shows last of the agent's memory; nothing if it does not."""
+    return next((turn.memory for turn in reversed(turns) if isinstance(turn, UserTurn) and turn.memory), "")
 
 
 def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:

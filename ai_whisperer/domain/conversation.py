@@ -94,10 +94,14 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UserTurn(Record, frozen=True, kw_only=True):
-    """What a model is told: a prompt, a mail, a message. `note` is what the runtime says after it."""
+    """What a model is told: a prompt, a mail, a message.
+
+    `memory` are the agent's own notes, which are told before it; `note` is what the runtime says after it.
+    """
 
     text: str
     note: str = ""
+    memory: str = ""
 
 
 @final

@@ -55,9 +55,10 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     rule that neither states it nor has a `match`, and so has not looked at what came, does not fit after a failed call:
     it would speak of what was not done.
 
-    Effects: `reasoning`, `text` and `tools` are answered, or `output` as JSON in place of a text, the text in pieces of `chunk_characters` with pauses of
-    `chunk_seconds` between them, after `latency_seconds`. `{name}` and `{1}` in them are the groups of `match`, else
-    of `prompt_match`; `{last}` is the text of the last turn and `{prompt}` that of the latest user turn; other braces
+    Effects: `reasoning`, `text` and `tools` are answered, with `output` as JSON in place of the text; the text in
+    pieces of `chunk_characters` with pauses of `chunk_seconds` between them, after `latency_seconds`. `{name}` and
+    `{1}` in them are the groups of `match`, else of `prompt_match`; `{last}` is the text of the last turn and
+    `{prompt}` that of the latest user turn; other braces
     stay. `failure` takes the place of the answer, except that `cut_off` and `stall` stream reasoning and text first.
     """
 

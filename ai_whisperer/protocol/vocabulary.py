@@ -33,6 +33,7 @@ MEANINGS = {
     "name": "The name of the template or of the lock.",
     "outputSchema": "The JSON Schema that the answer has to fit.",
     "owner": "Whose mailbox: an agent, or `user`.",
+    "path": "The file, relative to the memory of the agent.",
     "priority": "What is taken first.",
     "prompt": "What the agent is asked to do.",
     "reason": "Why, in words for people and agents.",

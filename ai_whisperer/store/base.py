@@ -100,6 +100,7 @@ class Unit:
     _insert_task = operations.INSERT_TASK.adder()
     update_task = operations.UPDATE_TASK.adder()
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
+    update_notes = operations.UPDATE_NOTES.adder()
     put_step = operations.PUT_STEP.adder()
     insert_mail = operations.INSERT_MAIL.adder()
     update_mail = operations.UPDATE_MAIL.adder()

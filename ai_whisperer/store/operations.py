@@ -140,6 +140,7 @@ UPDATE_TASK = _update(
     "state attempts progress_percent progress_note result error usage started_at finished_at not_before restarts",
 )
 UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
+UPDATE_NOTES = _update(tables.TASK, "notes")
 PUT_STEP = _put(tables.STEP)
 
 INSERT_MAIL = _insert(tables.MAIL)

@@ -86,6 +86,12 @@ class TaskJournal:
         decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
         self.task = task
 
+    def record_notes(self, decision: Decision, notes: str) -> None:
+        """The model is told this of the agent's memory, now and whenever the task is taken up."""
+        task = replace(self.task, notes=notes)
+        decision.unit.update_notes(task)
+        self.task = task
+
     def next_action(self) -> Next:
         return next_action(
             self.steps,

@@ -14,13 +14,14 @@ from contextlib import asynccontextmanager
 
 from ai_whisperer.core.contexts import turn_bytes
 from ai_whisperer.core.next_step import CallTools, PendingCall, RequestModel
-from ai_whisperer.core.shown import turns, turns_of
+from ai_whisperer.core.shown import notes_shown, turns, turns_of
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.conversation import Turn
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
+from ai_whisperer.runtime.agents.memory import index_of, keeps_memory
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
@@ -305,11 +306,29 @@ class AILoop:
         if self._turns:
             new = turns_of(steps[self._shown_steps :])
         else:
-            new = [*await self._load_history(), *turns(self.running.journal.task, steps)]
+            history = await self._load_history()
+            if keeps_memory(self._agent):
+                await self._recall(history)
+            new = [*history, *turns(self.running.journal.task, steps)]
         self._turns = (*self._turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
         self._weigh(new)
         return self._turns
+
+    async def _recall(self, history: Sequence[Turn]) -> None:
+        """Look into the agent's memory as the task begins, and journal what its model is told of it.
+
+        What the thread has shown already is not told again, and nothing changes while the task runs: so a provider
+        finds the beginning of each request as it was.
+        """
+        journal = self.running.journal
+        if journal.task.notes is not None or any(step.answer is not None for step in journal.steps):
+            return
+        notes = await index_of(self._agent)
+        if notes and notes != notes_shown(history):
+            decision = self._decide()
+            journal.record_notes(decision, notes)
+            await decision.submit()
 
     def _weigh(self, new: Sequence[Turn]) -> None:
         """Count what the conversation takes in memory; raises `ContextLimitError` if it is too much for the agent."""

@@ -38,6 +38,7 @@ from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
 from ai_whisperer.runtime.api.mcp import SessionMcp
+from ai_whisperer.runtime.api.memory import SessionMemory
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.api.page import Served, SessionPage
 from ai_whisperer.runtime.api.rooms import SessionRooms
@@ -61,7 +62,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 @told
 class AsyncAgentSessionManager(
-    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
+    SessionMcp, SessionMemory, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
 ):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 

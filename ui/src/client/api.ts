@@ -352,6 +352,7 @@ export interface Limits {
   max_tool_memory_bytes?: number | null;
   max_tool_processes?: number | null;
   max_file_bytes?: number | null;
+  max_memory_index_bytes?: number | null;
 }
 
 /** The limits of an agent, or of a session: what it may use in all, and the defaults of its agents. */
@@ -492,6 +493,27 @@ export interface McpToolStatus {
   name: string;
   description: string;
   hints: string[];
+}
+
+/** A file of an agent's memory; `path` is relative to the memory. */
+export interface MemoryFile {
+  path: string;
+  size: number;
+  changedAt: number;
+}
+
+/** The files of a memory, by path. */
+export interface MemoryFiles {
+  files: MemoryFile[];
+}
+
+/** A file of an agent's memory with its text. One that `isCut` is longer. */
+export interface MemoryText {
+  path: string;
+  size: number;
+  changedAt: number;
+  text: string;
+  isCut: boolean;
 }
 
 /** Messages of a room, in order. */
@@ -926,7 +948,8 @@ export interface TaskList {
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
  * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
- * again. `dismissedAt` is when a person dismissed the dead letter.
+ * again. `dismissedAt` is when a person dismissed the dead letter. `notes` is what the agent was told of its memory at
+ * the beginning of the task.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -955,6 +978,7 @@ export interface TaskRecord {
   notBefore: number | null;
   restarts: number;
   dismissedAt: number | null;
+  notes: string | null;
 }
 
 /** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
@@ -1832,6 +1856,28 @@ export interface Methods {
       name: string;
     };
     result: McpServerStatus;
+  };
+  /** The files that an agent keeps for itself with the tool `memory`, by path. */
+  "memory.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: MemoryFiles;
+  };
+  /** A file of an agent's memory, up to a megabyte of it; raises `UnknownFileError`. */
+  "memory.read": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** The file, relative to the memory of the agent. */
+      path: string;
+    };
+    result: MemoryText;
   };
   /** What people are asked about: by default what waits for a decision; null for all. */
   "approval.list": {

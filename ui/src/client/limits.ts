@@ -116,6 +116,10 @@ export const LIMITS: Readonly<Record<string, Readonly<Record<string, [string, st
     "max_file_bytes": [
       "File",
       "The file is not read or written as a whole."
+    ],
+    "max_memory_index_bytes": [
+      "Notes in the prompt",
+      "The model is told the beginning, and that there is more."
     ]
   },
   "Tools": {

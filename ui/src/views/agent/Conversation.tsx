@@ -81,6 +81,7 @@ function Turns({ task }: { task: TaskRecord }) {
           <At at={task.createdAt} />
           {task.state !== "completed" && <span className="tag">{task.state}</span>}
         </p>
+        {task.notes !== null && <Folded title="Its notes" text={task.notes} />}
         <LongText text={task.prompt} />
         {task.origin?.outputSchema != null && (
           <Folded title="The schema of its answer" text={JSON.stringify(task.origin.outputSchema, null, 2)} mono />
