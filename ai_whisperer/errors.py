@@ -143,7 +143,7 @@ class UnknownMcpServerError(NotFoundError):
 
 
 class UnknownFileError(NotFoundError):
-    """There is no file with that path."""
+    """There is no such file."""
 
     code = "unknown_file"
 

@@ -19,6 +19,7 @@ from ai_whisperer.core.schedules import ScheduleRef
 from ai_whisperer.core.sleeping import Time
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.attachments import AttachmentContent, AttachmentRecord, InputPart
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import LimitsReport
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
@@ -57,6 +58,7 @@ class TaskTerms(TypedDict, total=False):
     task_id: str | None
     timeout_seconds: float | None
     budget: Budget | None
+    parts: Sequence[InputPart]
 
 
 class SessionApi(Generic[AgentRef]):
@@ -136,6 +138,7 @@ class SessionApi(Generic[AgentRef]):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
         output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> TaskRecord:
         """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
 
@@ -145,6 +148,9 @@ class SessionApi(Generic[AgentRef]):
         `output` is what the answer has to be: a dataclass, a `msgspec.Struct`, a `TypedDict`, a pydantic model or a
         JSON Schema. The model is told the schema, and is asked once more if its answer does not fit. Then the value is
         in `result.output`, or the task has failed with the code `output`.
+
+        `parts` are images and files for the agent: the path of a file, its content as bytes, or an `InputFile`. They
+        are on disk when this returns, once for each content; `get_attachment` gives them out again.
         """
 
     async def wait_task(self, task: TaskRef) -> TaskRecord:
@@ -179,6 +185,7 @@ class SessionApi(Generic[AgentRef]):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
         output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> Any:
         """Give a task as `send_task` does, wait for it, return the final answer.
 
@@ -306,11 +313,14 @@ class SessionApi(Generic[AgentRef]):
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is no longer posted."""
 
-    async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
+    async def post_message(
+        self, room: RoomRef, text: str, *, message_id: str | None = None, parts: Sequence[InputPart] = ()
+    ) -> MessageRecord:
         """Say something in a room; `asked` of what is returned has the tasks in which members answer.
 
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
+        `parts` are images and files as for `send_task`.
         """
 
     async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
@@ -425,6 +435,12 @@ class SessionApi(Generic[AgentRef]):
 
     async def list_mcp_servers(self) -> list[McpServerStatus]:
         """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
+
+    async def list_attachments(self, *, limit: int = 100) -> list[AttachmentRecord]:
+        """The images and files that came with tasks and messages, the newest first."""
+
+    async def get_attachment(self, digest: str) -> AttachmentContent:
+        """An image or a file with its content, by its digest in tasks and messages; raises `UnknownFileError`."""
 
     async def list_memory(self, agent_id: AgentRef) -> list[MemoryFile]:
         """The files that an agent keeps for itself with the tool `memory`, by path."""

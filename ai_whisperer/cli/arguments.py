@@ -100,6 +100,12 @@ SchemaOption = Annotated[
 ]
 
 
+AttachOption = Annotated[
+    list[Path] | None,
+    typer.Option("--attach", metavar="FILE", help="An image or a file that goes along; several may be given."),
+]
+
+
 def schema_in(file: Path | None) -> Any:
     """The schema in the file that was named; what stands there is looked at where it is sent."""
     if file is None:

@@ -13,6 +13,7 @@ import msgspec
 from ai_whisperer.client.base import agent_name
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.approvals import approval_state
+from ai_whisperer.core.attachments import attachment_of, check_digest
 from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token
@@ -28,7 +29,9 @@ from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.schedules import MissedRuns
 from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.input_parts import files_of
 from ai_whisperer.protocol.agents import AgentDetails, TaskBudget
+from ai_whisperer.protocol.attachments import FilePart
 
 _ANY_SIZE = 1 << 62
 _MAX_ID_BYTES = 1000
@@ -70,6 +73,14 @@ def _sent_budget(budget: Any) -> TaskBudget:
     return TaskBudget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd)
 
 
+def _sent_parts(parts: Any) -> tuple[FilePart, ...]:
+    """The images and files with their contents, looked at so that what is wrong is told before it is sent."""
+    files = files_of(parts)
+    for file in files:
+        attachment_of(file, max_bytes=_ANY_SIZE)
+    return tuple(FilePart(data=file.data, name=file.name, media_type=file.media_type) for file in files)
+
+
 def _names(members: Any) -> tuple[str, ...]:
     if isinstance(members, str | AgentStatus | AgentDetails) or not isinstance(members, Iterable):
         raise InvalidInputError("The members must be a list of agents, even if it is only one.")
@@ -84,6 +95,7 @@ CHECKS: Mapping[str, Check] = {
     "budget": _sent_budget,
     "config": _written,
     "broadcast_event.data": _kept(check_event_data),
+    "get_attachment.digest": _kept(check_digest),
     "digest": _text("digest", max_bytes=_MAX_ID_BYTES),
     "broadcast_event.event": _kept(check_event_name),
     "hop_limit": _kept(check_hop_limit),
@@ -95,6 +107,7 @@ CHECKS: Mapping[str, Check] = {
     "output": schema_of,
     "start_mcp_server.name": _text("name", max_bytes=200),
     "owner": agent_name,
+    "parts": _sent_parts,
     "path": _text("path"),
     "priority": priority_of,
     "reason": _kept(check_reason),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
@@ -12,6 +12,7 @@ from ai_whisperer.client.events import EventStream
 from ai_whisperer.core.budgets import deadline_after
 from ai_whisperer.core.output_types import value_of
 from ai_whisperer.core.tasks import check_answered, whole_answer
+from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import Budget, Priority, StepRecord, TaskRecord, TaskState
 from ai_whisperer.protocol import tasks
@@ -67,6 +68,7 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
         output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> Any:
         task = await self.send_task(
             agent_id,
@@ -77,6 +79,7 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
             timeout_seconds=timeout_seconds,
             budget=budget,
             output=output,
+            parts=parts,
         )
         ended = await self.wait_task(task)
         return await self.answer_of(ended) if output is None else value_of(output, check_answered(ended).output)

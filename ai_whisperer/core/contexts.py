@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage, UserTurn
 
 _BYTES_FOR_A_TOKEN = 4
 DEFAULT_OUTPUT_TOKENS = 4096
@@ -25,19 +25,28 @@ def turn_bytes(turn: Turn) -> int:
         return answer_bytes(turn.answer)
     if type(turn) is ToolTurn:
         return text_bytes(turn.content)
-    return text_bytes(turn.text) + text_bytes(turn.note) + text_bytes(turn.memory)
+    return _words_bytes(turn) + sum(part.size for part in turn.parts)
+
+
+def _words_bytes(turn: Turn) -> int:
+    """What the words of a turn take, without images and files."""
+    if type(turn) is UserTurn:
+        return text_bytes(turn.text) + text_bytes(turn.note) + text_bytes(turn.memory)
+    return turn_bytes(turn)
 
 
 def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn]) -> int:
     """About how many tokens a request has: as the usage of the last answer says, and by its size from there on."""
-    new = 0
+    new = of_parts = 0
     for turn in reversed(turns):
         if isinstance(turn, AnswerTurn) and turn.answer.usage.input_tokens:
             usage = turn.answer.usage
-            return usage.input_tokens + usage.output_tokens + new // _BYTES_FOR_A_TOKEN
-        new += turn_bytes(turn)
+            return usage.input_tokens + usage.output_tokens + of_parts + new // _BYTES_FOR_A_TOKEN
+        new += _words_bytes(turn)
+        if type(turn) is UserTurn and turn.parts:
+            of_parts += sum(part.tokens for part in turn.parts)
     told = sum(len(msgspec.json.encode(tool)) for tool in tools)
-    return (new + told + text_bytes(system)) // _BYTES_FOR_A_TOKEN + 1
+    return of_parts + (new + told + text_bytes(system)) // _BYTES_FOR_A_TOKEN + 1
 
 
 def estimated_usage(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn], answer: Answer) -> Usage:

@@ -14,7 +14,7 @@ from ai_whisperer.core.network import grants_of
 from ai_whisperer.core.output_schemas import checked_schema
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
-from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT, OWN_CLIENT, Access, AgentDefinition
+from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT, OWN_CLIENT, TAKES_IMAGES, Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
@@ -22,6 +22,7 @@ _MAX_BYTES = 1 << 20
 
 _COMMON_SETTINGS = {
     CLIENT,
+    TAKES_IMAGES,
     "extra_body",
     "extra_headers",
     "frequency_penalty",
@@ -150,6 +151,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
         near = get_close_matches(name, _COMMON_SETTINGS, n=1, cutoff=_NEAR)
         if near:
             raise DefinitionError(f"There is no setting '{name}' of a model. Did you mean '{near[0]}'?")
+    if not isinstance(settings.get(TAKES_IMAGES, True), bool):
+        raise DefinitionError(f"settings.{TAKES_IMAGES} must be true or false, not {settings[TAKES_IMAGES]!r:.100}.")
     most = settings.get("max_tokens", 1)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise DefinitionError(f"settings.max_tokens must be a whole number of at least 1, not {most!r:.100}.")

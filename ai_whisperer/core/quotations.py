@@ -39,6 +39,8 @@ def may_be_quoted(written: str, found: TextCalls, turns: tuple[Turn, ...]) -> bo
     words = _plain(written)
     calls = [_Sought(call) for call in found.calls]
     for turn in shown:
+        if isinstance(turn, UserTurn) and turn.parts:
+            return True  # what stands in images and files is not known here
         text = _text_of(turn)
         plain = _plain(text)
         if words in plain:

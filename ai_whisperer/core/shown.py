@@ -19,9 +19,14 @@ def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
 
 def _asked(task: TaskRecord) -> UserTurn:
     schema = task.output_schema
-    if schema is None and task.notes is None:
+    if schema is None and task.notes is None and task.parts is None:
         return UserTurn(text=task.prompt)
-    return UserTurn(text=task.prompt, memory=task.notes or "", note="" if schema is None else told_of(schema))
+    return UserTurn(
+        text=task.prompt,
+        note="" if schema is None else told_of(schema),
+        memory=task.notes or "",
+        parts=task.parts or (),
+    )
 
 
 def notes_shown(turns: Sequence[Turn]) -> str:

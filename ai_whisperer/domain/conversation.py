@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.record import Record
 
 
@@ -96,12 +97,14 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 class UserTurn(Record, frozen=True, kw_only=True):
     """What a model is told: a prompt, a mail, a message.
 
-    `memory` are the agent's own notes, which are told before it; `note` is what the runtime says after it.
+    `memory` are the agent's own notes, which are told before it; `note` is what the runtime says after it. `parts` are
+    the images and files that came with it.
     """
 
     text: str
     note: str = ""
     memory: str = ""
+    parts: tuple[Attachment, ...] = ()
 
 
 @final

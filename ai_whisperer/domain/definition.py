@@ -25,6 +25,8 @@ CLIENT = "client"
 OWN_CLIENT = "own"
 """The client of this package, taken where there is one for the provider."""
 LIBRARY_CLIENT = "pydantic-ai"
+TAKES_IMAGES = "images"
+"""The setting that says whether the model takes images and documents; False if not. It is not passed on."""
 
 
 class Access(StrEnum):

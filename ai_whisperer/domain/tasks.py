@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.domain.record import Record
 
@@ -148,7 +149,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     run, so that a task that kills the process cannot do so for ever; a task that proves harmless is counted from zero.
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
     start the process died again and again. `dismissed_at` is when a person dismissed the dead letter. `notes` is what
-    the agent was told of its memory at the beginning of the task.
+    the agent was told of its memory at the beginning of the task, `parts` are the images and files given with it.
     """
 
     session_id: str
@@ -178,6 +179,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     restarts: int = 0
     dismissed_at: float | None = None
     notes: str | None = None
+    parts: tuple[Attachment, ...] | None = None
 
     @property
     def task_id(self) -> str:

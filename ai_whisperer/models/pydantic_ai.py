@@ -33,8 +33,9 @@ from pydantic_ai.usage import RequestUsage
 from pydantic_core import PydanticSerializationError
 
 from ai_whisperer.core.text import mended
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
 from ai_whisperer.errors import ModelNameError
+from ai_whisperer.models.attached import parts_of
 from ai_whisperer.models.base import (
     CallDelta,
     CallRequested,
@@ -110,7 +111,7 @@ class PydanticAIModel:
         try:
             model = self._ready()
             messages = []
-            for message in self._messages(request.turns):
+            for message in self._messages(request):
                 messages.append(message)
                 await meter.let_others()
             settings, parameters = _settings(model, request), _parameters(request)
@@ -154,17 +155,17 @@ class PydanticAIModel:
             self._model = _shared.setdefault(asyncio.get_running_loop(), _SharedModels()).take(self.name)
         return self._model
 
-    def _messages(self, turns: tuple[Turn, ...]) -> Iterator[wire.ModelMessage]:
+    def _messages(self, request: ModelRequest) -> Iterator[wire.ModelMessage]:
         """Turns as messages: what lies between two answers is one request.
 
         In it the tool results come first, as the providers want them right after the answer that asked for them.
         """
         results: list[wire.ModelRequestPart] = []
         prompts: list[wire.ModelRequestPart] = []
-        for turn in turns:
+        for turn in request.turns:
             match turn:
                 case UserTurn():
-                    prompts.append(wire.UserPromptPart(words_of(turn)))
+                    prompts.append(wire.UserPromptPart(_content(request, turn)))
                 case ToolTurn():
                     results.append(_tool_return(turn))
                 case AnswerTurn():
@@ -297,6 +298,18 @@ def _parameters(request: ModelRequest) -> ModelRequestParameters:
         ],
         instruction_parts=[wire.InstructionPart(system)] if (system := system_of(request)) else None,
     )
+
+
+def _content(request: ModelRequest, turn: UserTurn) -> str | list[wire.UserContent]:
+    """The words, with the images and documents that came with them."""
+    words = words_of(turn)
+    if not turn.parts:
+        return words
+    parts = (
+        each if isinstance(each, str) else wire.BinaryContent(each.data, media_type=each.part.media_type)
+        for each in parts_of(request, turn)
+    )
+    return [*filter(None, [words]), *parts]
 
 
 def _tool_return(turn: ToolTurn) -> wire.ToolReturnPart:

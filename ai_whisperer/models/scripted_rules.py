@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from ai_whisperer.core.attachments import described
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.domain.record import Record
@@ -101,7 +102,7 @@ def situation_of(request: ModelRequest) -> Situation:
     prompt, answers = "", 0
     for turn in reversed(turns):
         if isinstance(turn, UserTurn):
-            prompt = without_marks(turn.text)
+            prompt = without_marks(_text_of(turn))
             break
         answers += isinstance(turn, AnswerTurn)
     return Situation(
@@ -127,7 +128,7 @@ def _failed_of(turns: Sequence[Turn]) -> ToolTurn | None:
 def _text_of(turn: Turn) -> str:
     match turn:
         case UserTurn():
-            return turn.text
+            return "\n".join([turn.text, *(f"[{described(part)}]" for part in turn.parts)]) if turn.parts else turn.text
         case AnswerTurn():
             return turn.answer.text
         case ToolTurn():

@@ -45,7 +45,8 @@ def words_of(turn: UserTurn) -> str:
 
 def _rules_for(request: ModelRequest) -> Iterator[str]:
     if any(tool.untrusted for tool in request.tools) or any(
-        isinstance(turn, ToolTurn) and turn.untrusted for turn in request.turns
+        turn.untrusted if isinstance(turn, ToolTurn) else isinstance(turn, UserTurn) and turn.parts
+        for turn in request.turns
     ):
         yield RULE
     if any(

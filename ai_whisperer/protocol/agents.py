@@ -10,6 +10,7 @@ from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.protocol.attachments import FilePart
 from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent, Params
 from ai_whisperer.protocol.wire import guide_type
 
@@ -105,6 +106,7 @@ class SendTask(OfAgent, frozen=True, kw_only=True):
     timeout_seconds: float | None = None
     budget: TaskBudget | None = None
     output_schema: dict[str, Any] | None = None
+    parts: tuple[FilePart, ...] = ()
 
 
 class GetAgentStates(InSession, frozen=True, kw_only=True):

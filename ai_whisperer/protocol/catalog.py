@@ -8,6 +8,7 @@ from typing import Any
 from ai_whisperer.protocol import (
     agents,
     approvals,
+    attachments,
     limits,
     locks,
     mail,
@@ -35,6 +36,7 @@ _PARTS = (
     subscriptions,
     mcp,
     memory,
+    attachments,
     approvals,
     tools,
     limits,

@@ -160,6 +160,7 @@ PUT_SCHEDULE = _put(tables.SCHEDULE)
 DELETE_SCHEDULE = _delete(tables.SCHEDULE)
 PUT_ROOM = _put(tables.ROOM)
 INSERT_MESSAGE = _insert(tables.MESSAGE)
+INSERT_ATTACHMENT = _insert(tables.ATTACHMENT)
 PUT_LIMITS = _put(tables.LIMITS)
 
 INSERT_NOTIFICATION = RowOperation(Verb.INSERT, tables.NOTIFICATION, "session_id seq at shape told")

@@ -13,7 +13,7 @@ from ai_whisperer.testing.model_server import Call, Reply
 from tests.acceptance.provided_stage import Provided, play
 
 
-def noting(body: dict[str, Any], _: int) -> Reply:
+def noting(body: dict[str, Any], number: int) -> Reply:
     """Notes down what it is asked to."""
     last = body["messages"][-1]
     command, _, content = str(last["content"]).partition(": ")

@@ -69,7 +69,7 @@ def test_the_model_is_told_the_schema_behind_the_prompt_and_the_prompt_stays_as_
 def test_an_answer_that_does_not_fit_is_asked_for_once_more_with_what_is_wrong() -> None:
     objections: list[str] = []
 
-    def say(request: ModelRequest) -> str:
+    def say(request: ModelRequest) -> Answer | str:
         if isinstance(request.turns[-1], UserTurn) and len(request.turns) > 1:
             objections.append(request.turns[-1].text)
         return speaks("Rome.", ROME)(request)
@@ -210,7 +210,7 @@ def test_the_same_id_with_another_schema_is_something_else() -> None:
 def test_a_crash_at_any_time_asks_no_more_often_and_ends_with_the_same_value(crash_after_seconds: float) -> None:
     asked: list[str] = []
 
-    def say(request: ModelRequest) -> str:
+    def say(request: ModelRequest) -> Answer | str:
         asked.append(request.step_id)
         return speaks("Rome.", ROME)(request)
 

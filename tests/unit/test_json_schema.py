@@ -6,14 +6,14 @@ import json
 import random
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from ai_whisperer.core.json_schema import complaints_about
 from ai_whisperer.core.output_schemas import MAX_SCHEMA_BYTES, checked_schema
 from ai_whisperer.errors import InvalidInputError, TooLargeError
 
-ITEM = {
+ITEM: dict[str, Any] = {
     "type": "object",
     "properties": {
         "name": {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^[a-z]"},
@@ -64,7 +64,29 @@ def test_a_value_of_several_kinds_is_told_what_is_wrong_for_the_kind_that_it_is_
 
 def test_random_values_are_judged_as_a_reference_implementation_judges_them() -> None:
     chance = random.Random(7)
-    leaves = [0, 1, 2, 3, 4, 7, 9, 10, -1, 2.0, 2.5, True, False, None, "", "a", "abc", "toolong", "X", [], {}]
+    leaves: list[Any] = [
+        0,
+        1,
+        2,
+        3,
+        4,
+        7,
+        9,
+        10,
+        -1,
+        2.0,
+        2.5,
+        True,
+        False,
+        None,
+        "",
+        "a",
+        "abc",
+        "toolong",
+        "X",
+        [],
+        {},
+    ]
     reference = jsonschema.Draft202012Validator(ITEM)
 
     def some(depth: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ai_whisperer.cli.arguments import (
+    AttachOption,
     LimitOption,
     PriorityOption,
     SchemaOption,
@@ -24,6 +25,7 @@ from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
+from ai_whisperer.core.attachments import described
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
@@ -63,6 +65,7 @@ async def send(
         float | None, typer.Option("--max-cost", metavar="USD", help="For the task and everything that it causes.")
     ] = None,
     output_schema: SchemaOption = None,
+    attach: AttachOption = None,
 ) -> None:
     """Give an agent a task."""
     unlimited = max_tokens is None and max_cost is None
@@ -75,6 +78,7 @@ async def send(
         timeout_seconds=seconds,
         budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
         output=schema_in(output_schema),
+        parts=attach or (),
     )
     waits = hindrance(await call.client.get_agent_status(task.agent_id))
     if waits is not None:
@@ -121,6 +125,7 @@ async def show(
             ("cost", cost(record.usage)),
             ("error", "" if record.error is None else f"{record.error.code}: {record.error.message}"),
             ("prompt", record.prompt),
+            *([] if record.parts is None else [("with", ", ".join(map(described, record.parts)))]),
         ],
     )
     if full:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from msgspec import UNSET
@@ -14,18 +16,22 @@ from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
 from ai_whisperer.core.outputs import objection_to
 from ai_whisperer.core.usage import believable, is_believable
-from ai_whisperer.domain.conversation import Answer, Turn
+from ai_whisperer.domain.conversation import Answer, Turn, UserTurn
+from ai_whisperer.domain.definition import TAKES_IMAGES
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
 from ai_whisperer.domain.tasks import DONE, Failure, Retried, StepRecord, StepState
-from ai_whisperer.errors import ModelError, ModelUnavailableError
+from ai_whisperer.errors import ModelError, ModelRefusedError, ModelUnavailableError
 from ai_whisperer.models.base import (
     ModelRequest,
     collect,
 )
+from ai_whisperer.runtime.agents.attachments import contents_for
 from ai_whisperer.runtime.agents.mcp import WaitingLoop
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
+
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 class ModelLoop(WaitingLoop, Protocol):
@@ -97,6 +103,7 @@ class ModelStep:
             settings=definition.settings,
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
+            attachments=await contents_for(agent, turns) if any(map(_has_parts, turns)) else _NONE,
         )
         tell = StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
         self._asked_at = self._now()
@@ -112,6 +119,11 @@ class ModelStep:
             if is_being_cancelled():
                 raise
             raise ModelError("The model client cancelled its own request.") from error
+        except ModelRefusedError as error:
+            if request.attachments:
+                hint = f"Images and files went along; set `{TAKES_IMAGES}: false` in settings if it takes none."
+                raise ModelRefusedError(f"{error.message} {hint}") from None
+            raise
         except ModelError:
             raise
         except Exception as error:
@@ -264,6 +276,10 @@ async def waited_for_retry(agent: Owner, loop: ModelLoop) -> bool:
     finally:
         loop.is_waiting = False
     return agent.may_step
+
+
+def _has_parts(turn: Turn) -> bool:
+    return type(turn) is UserTurn and bool(turn.parts)
 
 
 def _told_of(wait: Wait) -> str:

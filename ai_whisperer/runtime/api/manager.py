@@ -204,6 +204,7 @@ class AsyncAgentSessionManager(
             raise
         self._folders.take_over()
         self._folders.sweep()
+        await self._folders.sweep_attachments(session.kernel.reads)
         self._open = (session, Intake(session))
         if self._callback is not None:
             self._notifying = Notifying(self.subscribe(), self._callback)

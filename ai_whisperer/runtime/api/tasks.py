@@ -13,16 +13,17 @@ from ai_whisperer.core.mailbox import mark_of, priority_of
 from ai_whisperer.core.output_types import schema_of, value_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
 from ai_whisperer.core.text import check_reason
+from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
-from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.limits import EffectiveLimits, Limits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.api.attachments import SessionAttachments
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
-from ai_whisperer.runtime.api.reading import SessionReader
 from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up_ended, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.continuations import parts_of
@@ -38,7 +39,7 @@ _RETRIED_AT_ONCE = 100
 _End = tuple[str, float | None, float | None]
 
 
-class SessionWork(SessionReader):
+class SessionWork(SessionAttachments):
     """The half of the session manager that gives work and takes it back."""
 
     def __init__(self) -> None:
@@ -60,9 +61,11 @@ class SessionWork(SessionReader):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
         output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> TaskRecord:
         urgency, intake = priority_of(priority), self._intake
         schema = None if output is None else schema_of(output)
+        kept = await self._keep_parts(parts, max_bytes=self._max_attachment_bytes(agent_id)) if parts else None
         known = await intake.known_task(task_id)
         decision = self._create_if_missing(
             agent_id,
@@ -81,8 +84,15 @@ class SessionWork(SessionReader):
             timeout_seconds=timeout_seconds,
             budget=budget,
             output_schema=schema,
+            parts=kept,
             decision=decision,
         )
+
+    def _max_attachment_bytes(self, agent: AgentRef) -> int:
+        """How large a file may be that the agent is given, also if it is not there yet."""
+        if self._session.creation.missing(agent) is not None:
+            return self._session.stated.for_agent(Limits()).max_attachment_bytes
+        return self._find_agent(agent).limits.max_attachment_bytes
 
     def _create_if_missing(self, agent: AgentRef, check: Callable[[EffectiveLimits], object]) -> Decision | None:
         """Create the agent that is named if it is not there, a template is called so and that is wanted here.
@@ -127,6 +137,7 @@ class SessionWork(SessionReader):
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
         output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> Any:
         task = await self.send_task(
             agent_id,
@@ -137,6 +148,7 @@ class SessionWork(SessionReader):
             timeout_seconds=timeout_seconds,
             budget=budget,
             output=output,
+            parts=parts,
         )
         answer = check_answered(await self.wait_task(task))
         return answer.final if output is None else value_of(output, answer.output)

@@ -137,6 +137,44 @@ export interface ApprovalRecord {
 /** `withdrawn`: the task ended first. `expired`: it ended because its time was over. */
 export type ApprovalState = "approved" | "expired" | "pending" | "refused" | "withdrawn";
 
+/**
+ * An image or a file of a task or a message. `digest` is that of its content, which is kept once. `tokens` is about
+ * what a model needs to read it.
+ */
+export interface Attachment {
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  tokens: number;
+}
+
+/** An image or a file with its content. */
+export interface AttachmentContent {
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  data: string;
+}
+
+/** Where images and files were given, the newest first. */
+export interface AttachmentList {
+  attachments: AttachmentRecord[];
+}
+
+/** Where an image or a file was given: `owner` is `task:…` or `message:…`, `number` its place there, from 1. */
+export interface AttachmentRecord {
+  sessionId: string;
+  owner: string;
+  number: number;
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  createdAt: number;
+}
+
 /** What a task may use together with everything that it causes. */
 export interface Budget {
   maxTokens: number | null;
@@ -185,6 +223,13 @@ export type Extent = "always" | "never" | "sometimes";
 export interface Failure {
   code: string;
   message: string;
+}
+
+/** An image or a file that goes along: `data` is its content in base64. */
+export interface FilePart {
+  data: string;
+  name?: string;
+  mediaType?: string;
 }
 
 /** All agents of a session by id, as they are after the notification `last_seq`. Keys as in the user guide. */
@@ -353,6 +398,7 @@ export interface Limits {
   max_tool_processes?: number | null;
   max_file_bytes?: number | null;
   max_memory_index_bytes?: number | null;
+  max_attachment_bytes?: number | null;
 }
 
 /** The limits of an agent, or of a session: what it may use in all, and the defaults of its agents. */
@@ -524,7 +570,7 @@ export interface MessageList {
 /**
  * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
  * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
- * tasks in which they give it.
+ * tasks in which they give it. `parts` are the images and files that came with it.
  */
 export interface MessageRecord {
   sessionId: string;
@@ -539,6 +585,7 @@ export interface MessageRecord {
   hops: number;
   cause: string;
   createdAt: number;
+  parts: Attachment[] | null;
 }
 
 /** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
@@ -949,7 +996,7 @@ export interface TaskList {
  * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
  * again. `dismissedAt` is when a person dismissed the dead letter. `notes` is what the agent was told of its memory at
- * the beginning of the task.
+ * the beginning of the task, `parts` are the images and files given with it.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -979,6 +1026,7 @@ export interface TaskRecord {
   restarts: number;
   dismissedAt: number | null;
   notes: string | null;
+  parts: Attachment[] | null;
 }
 
 /** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
@@ -1271,6 +1319,8 @@ export interface Methods {
       budget?: TaskBudget | null;
       /** The JSON Schema that the answer has to fit. */
       outputSchema?: Record<string, unknown> | null;
+      /** Images and files that go along, with their content in base64. */
+      parts?: FilePart[];
     };
     result: TaskRecord;
   };
@@ -1617,6 +1667,8 @@ export interface Methods {
       text: string;
       /** The id of the message. */
       messageId?: string | null;
+      /** Images and files that go along, with their content in base64. */
+      parts?: FilePart[];
     };
     result: MessageRecord;
   };
@@ -1879,6 +1931,26 @@ export interface Methods {
     };
     result: MemoryText;
   };
+  /** The images and files that came with tasks and messages, the newest first. */
+  "attachment.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: AttachmentList;
+  };
+  /** An image or a file with its content, by its digest in tasks and messages; raises `UnknownFileError`. */
+  "attachment.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** What names a tool with its exact arguments, which must be those of the call; or the content of a file. */
+      digest: string;
+    };
+    result: AttachmentContent;
+  };
   /** What people are asked about: by default what waits for a decision; null for all. */
   "approval.list": {
     params: {
@@ -1908,7 +1980,7 @@ export interface Methods {
       sessionId: string;
       /** The id of the approval, which is that of the step. */
       approvalId: string;
-      /** What names the tool with its exact arguments; it must be that of the call. */
+      /** What names a tool with its exact arguments, which must be those of the call; or the content of a file. */
       digest?: string | null;
       /** Why, in words for people and agents. */
       reason?: string;
@@ -2384,6 +2456,7 @@ export interface Notifications {
     mentions: string[];
     hops: number;
     taskId: string | null;
+    parts?: Attachment[];
   };
   /** A member was asked and answers in a task. */
   "room.answering": {
