@@ -142,6 +142,12 @@ class UnknownMcpServerError(NotFoundError):
     code = "unknown_mcp_server"
 
 
+class UnknownFileError(NotFoundError):
+    """There is no such file."""
+
+    code = "unknown_file"
+
+
 class UnknownMemberError(NotFoundError):
     """The room has no such member; nothing was changed."""
 
@@ -492,6 +498,12 @@ class BudgetError(WhispererError):
     """The budget of the task and of all that it caused is spent or too small. Give a larger one to a new task."""
 
     code = "budget"
+
+
+class OutputError(WhispererError):
+    """The answer does not fit the output schema, also after the model was told what is wrong with it."""
+
+    code = "output"
 
 
 class TaskEndedError(WhispererError):

@@ -7,10 +7,10 @@ made from the signatures here and from the one line in `protocol` that names the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from inspect import Signature, signature
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from ai_whisperer.core.definitions import Config
 from ai_whisperer.core.limits import Stated
@@ -19,12 +19,14 @@ from ai_whisperer.core.schedules import ScheduleRef
 from ai_whisperer.core.sleeping import Time
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.attachments import AttachmentContent, AttachmentRecord, InputPart
 from ai_whisperer.domain.compactions import ContextReport
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import LimitsReport
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord, MailState
 from ai_whisperer.domain.mcp import McpServerStatus
+from ai_whisperer.domain.memory import MemoryFile, MemoryText
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
@@ -41,6 +43,23 @@ AgentRef = TypeVar("AgentRef")
 
 TaskRef = str | TaskRecord
 """A task: its id or its record, as it is or was."""
+
+
+T = TypeVar("T")
+
+OutputType = type[Any] | Mapping[str, Any]
+"""What the answer of a task has to be: a type, or a JSON Schema."""
+
+
+class TaskTerms(TypedDict, total=False):
+    """What `run_task` takes beside the prompt and the output."""
+
+    priority: Priority | str
+    thread_id: str | None
+    task_id: str | None
+    timeout_seconds: float | None
+    budget: Budget | None
+    parts: Sequence[InputPart]
 
 
 class SessionApi(Generic[AgentRef]):
@@ -119,11 +138,20 @@ class SessionApi(Generic[AgentRef]):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> TaskRecord:
         """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
 
         `timeout_seconds` and `budget` hold for the task and for everything that it causes. A caller that gives a
         `task_id` may call again with the same content: the task is given once.
+
+        `output` is what the answer has to be: a dataclass, a `msgspec.Struct`, a `TypedDict`, a pydantic model or a
+        JSON Schema. The model is told the schema, and is asked once more if its answer does not fit. Then the value is
+        in `result.output`, or the task has failed with the code `output`.
+
+        `parts` are images and files for the agent: the path of a file, its content as bytes, or an `InputFile`. They
+        are on disk when this returns, once for each content; `get_attachment` gives them out again.
         """
 
     async def wait_task(self, task: TaskRef) -> TaskRecord:
@@ -137,6 +165,16 @@ class SessionApi(Generic[AgentRef]):
         In a tool this raises `WaitCycleError` if the task cannot end before the tool has.
         """
 
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: None = None, **terms: Unpack[TaskTerms]
+    ) -> str: ...
+    @overload
+    async def run_task(self, agent_id: AgentRef, prompt: str, *, output: type[T], **terms: Unpack[TaskTerms]) -> T: ...
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: Mapping[str, Any], **terms: Unpack[TaskTerms]
+    ) -> Any: ...
     async def run_task(
         self,
         agent_id: AgentRef,
@@ -147,8 +185,12 @@ class SessionApi(Generic[AgentRef]):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
-    ) -> str:
+        output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
+    ) -> Any:
         """Give a task as `send_task` does, wait for it, return the final answer.
+
+        With an `output` that is a type, the answer is returned as a value of it; with a JSON Schema as plain values.
 
         Raises `TaskEndedError` if there is none, for instance because `timeout_seconds` or the `budget` was used up.
         The answer of a task that was continued is the answers of all its parts. The same call again with the same
@@ -287,11 +329,14 @@ class SessionApi(Generic[AgentRef]):
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is no longer posted."""
 
-    async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
+    async def post_message(
+        self, room: RoomRef, text: str, *, message_id: str | None = None, parts: Sequence[InputPart] = ()
+    ) -> MessageRecord:
         """Say something in a room; `asked` of what is returned has the tasks in which members answer.
 
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
+        `parts` are images and files as for `send_task`.
         """
 
     async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
@@ -407,6 +452,18 @@ class SessionApi(Generic[AgentRef]):
     async def list_mcp_servers(self) -> list[McpServerStatus]:
         """The servers that agents can be granted tools of, by name, with the tools that they have listed so far."""
 
+    async def list_attachments(self, *, limit: int = 100) -> list[AttachmentRecord]:
+        """The images and files that came with tasks and messages, the newest first."""
+
+    async def get_attachment(self, digest: str) -> AttachmentContent:
+        """An image or a file with its content, by its digest in tasks and messages; raises `UnknownFileError`."""
+
+    async def list_memory(self, agent_id: AgentRef) -> list[MemoryFile]:
+        """The files that an agent keeps for itself with the tool `memory`, by path."""
+
+    async def read_memory(self, agent_id: AgentRef, path: str) -> MemoryText:
+        """A file of an agent's memory, up to a megabyte of it; raises `UnknownFileError`."""
+
     async def start_mcp_server(self, name: str) -> McpServerStatus:
         """Start a server now and have it list its tools: otherwise that happens when an agent needs it.
 
@@ -452,13 +509,16 @@ def call_named(name: str) -> Signature:
 def arguments_of(name: str, fields: Iterable[str]) -> dict[str, str]:
     """The parameters of the call by the fields of the params that carry them.
 
-    A field can say of what it is, where Python need not: `task_id` for `task`, `approval_state` for `state`.
+    A field can say of what it is, where Python need not: `task_id` for `task`, `approval_state` for `state`,
+    `output_schema` for `output`.
     """
     parameters = call_named(name).parameters
     return {
         field: field
         if field in parameters
-        else next(each for each in parameters if field == f"{each}_id" or field.endswith(f"_{each}"))
+        else next(
+            each for each in parameters if field in (f"{each}_id", f"{each}_schema") or field.endswith(f"_{each}")
+        )
         for field in fields
     }
 

@@ -7,11 +7,13 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import msgspec
 import typer
 
+from ai_whisperer.core.output_schemas import checked_schema
 from ai_whisperer.domain.tasks import Priority
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)", re.IGNORECASE)
@@ -83,6 +85,36 @@ def object_of(text: str | None, *, option: str) -> dict[str, Any] | None:
     if value is None or isinstance(value, dict):
         return value
     raise typer.BadParameter(f'{option} takes a JSON object, such as \'{{"description": "Writes reports"}}\'.')
+
+
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output-schema",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="A JSON Schema that the answer has to fit; the answer is the JSON then.",
+    ),
+]
+
+
+AttachOption = Annotated[
+    list[Path] | None,
+    typer.Option("--attach", metavar="FILE", help="An image or a file that goes along; several may be given."),
+]
+
+
+def schema_in(file: Path | None) -> Any:
+    """The schema in the file that was named; what stands there is looked at where it is sent."""
+    if file is None:
+        return None
+    try:
+        schema = json_of(file.read_text(encoding="utf-8"), option="--output-schema")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"--output-schema: '{file}' cannot be read: {error}.") from error
+    return checked_schema(schema)
 
 
 def _text_of(context: typer.Context, given: str | None) -> str | None:

@@ -60,6 +60,9 @@ COMMANDS: Final = {
         "tools": "Show the tools that agents can be granted, and the tool files that have a mistake.",
         "mcp": "Show the MCP servers; start one to see its tools.",
     },
+    "memory": {
+        "memory": "Show the files that an agent keeps for itself, or one of them.",
+    },
     "approvals": {
         "approvals": "Show the tool calls that wait for your approval; approve or refuse one.",
     },

@@ -18,6 +18,7 @@ from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.telling import way_out
 from ai_whisperer.client import Client
+from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.errors import (
     DefinitionError,
@@ -43,9 +44,19 @@ class Outcome(NamedTuple):
 class TemplateRun:
     """One task for the agent that is called like a template, in a conversation of its own."""
 
-    def __init__(self, name: str, prompt: str, *, timeout_seconds: float | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        prompt: str,
+        *,
+        timeout_seconds: float | None,
+        output: dict[str, Any] | None = None,
+        parts: Sequence[InputPart] = (),
+    ) -> None:
         self._name = name
         self._prompt = prompt
+        self._output = output
+        self._parts = parts
         self._timeout_seconds = timeout_seconds
         self._task_id = TimedIds(SystemClock(), random.SystemRandom()).new()
         self._agent_id: str | None = None
@@ -57,7 +68,12 @@ class TemplateRun:
             self._agent_id = await self._agent(client, server.config)
         async with client.events(deltas=True) as notes:
             task = await client.send_task(
-                self._agent_id, self._prompt, task_id=self._task_id, timeout_seconds=self._timeout_seconds
+                self._agent_id,
+                self._prompt,
+                task_id=self._task_id,
+                timeout_seconds=self._timeout_seconds,
+                output=self._output,
+                parts=self._parts,
             )
             if not task.state.ended:
                 asks = partial(decide, client, screen.output) if can_ask(screen.output) else None

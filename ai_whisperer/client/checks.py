@@ -13,10 +13,12 @@ import msgspec
 from ai_whisperer.client.base import agent_name
 from ai_whisperer.core.addresses import check_agent_id
 from ai_whisperer.core.approvals import approval_state
+from ai_whisperer.core.attachments import attachment_of, check_digest
 from ai_whisperer.core.budgets import check_budget, deadline_after
 from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token
 from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
+from ai_whisperer.core.output_types import schema_of
 from ai_whisperer.core.paging import checked_id, checked_kind, checked_limit, checked_position
 from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_title, room_id_of
 from ai_whisperer.core.schedules import check_schedule, schedule_from, schedule_id_of
@@ -27,7 +29,9 @@ from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.schedules import MissedRuns
 from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.input_parts import files_of
 from ai_whisperer.protocol.agents import AgentDetails, TaskBudget
+from ai_whisperer.protocol.attachments import FilePart
 
 _ANY_SIZE = 1 << 62
 _MAX_ID_BYTES = 1000
@@ -69,6 +73,14 @@ def _sent_budget(budget: Any) -> TaskBudget:
     return TaskBudget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd)
 
 
+def _sent_parts(parts: Any) -> tuple[FilePart, ...]:
+    """The images and files with their contents, looked at so that what is wrong is told before it is sent."""
+    files = files_of(parts)
+    for file in files:
+        attachment_of(file, max_bytes=_ANY_SIZE)
+    return tuple(FilePart(data=file.data, name=file.name, media_type=file.media_type) for file in files)
+
+
 def _names(members: Any) -> tuple[str, ...]:
     if isinstance(members, str | AgentStatus | AgentDetails) or not isinstance(members, Iterable):
         raise InvalidInputError("The members must be a list of agents, even if it is only one.")
@@ -83,6 +95,7 @@ CHECKS: Mapping[str, Check] = {
     "budget": _sent_budget,
     "config": _written,
     "broadcast_event.data": _kept(check_event_data),
+    "get_attachment.digest": _kept(check_digest),
     "digest": _text("digest", max_bytes=_MAX_ID_BYTES),
     "broadcast_event.event": _kept(check_event_name),
     "hop_limit": _kept(check_hop_limit),
@@ -91,8 +104,11 @@ CHECKS: Mapping[str, Check] = {
     "members": _names,
     "missed": MissedRuns,
     "name": _kept(check_lock_name),
+    "output": schema_of,
     "start_mcp_server.name": _text("name", max_bytes=200),
     "owner": agent_name,
+    "parts": _sent_parts,
+    "path": _text("path"),
     "priority": priority_of,
     "reason": _kept(check_reason),
     "reply_mail.body": _text("mail body"),

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any, TypeVar, Unpack, overload
 
 from ai_whisperer.client.base import AgentRef, ClientBase
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.core.budgets import deadline_after
+from ai_whisperer.core.output_types import value_of
 from ai_whisperer.core.tasks import check_answered, whole_answer
+from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import Budget, Priority, StepRecord, TaskRecord, TaskState
 from ai_whisperer.protocol import tasks
-from ai_whisperer.session_api import SessionApi, TaskRef
+from ai_whisperer.session_api import OutputType, SessionApi, TaskRef, TaskTerms
 from ai_whisperer.task_stream import TaskStream
+
+T = TypeVar("T")
 
 _ONE_WAIT_SECONDS = 30.0
 """So long one request waits for a task."""
@@ -42,6 +47,16 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
             if until is not None and loop.time() >= until:
                 return known
 
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: None = None, **terms: Unpack[TaskTerms]
+    ) -> str: ...
+    @overload
+    async def run_task(self, agent_id: AgentRef, prompt: str, *, output: type[T], **terms: Unpack[TaskTerms]) -> T: ...
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: Mapping[str, Any], **terms: Unpack[TaskTerms]
+    ) -> Any: ...
     async def run_task(
         self,
         agent_id: AgentRef,
@@ -52,7 +67,9 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
-    ) -> str:
+        output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
+    ) -> Any:
         task = await self.send_task(
             agent_id,
             prompt,
@@ -61,8 +78,11 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
             task_id=task_id,
             timeout_seconds=timeout_seconds,
             budget=budget,
+            output=output,
+            parts=parts,
         )
-        return await self.answer_of(await self.wait_task(task))
+        ended = await self.wait_task(task)
+        return await self.answer_of(ended) if output is None else value_of(output, check_answered(ended).output)
 
     async def answer_of(self, task: TaskRecord) -> str:
         """The whole final answer of a task that has ended, with what it continues; raises `TaskEndedError`."""

@@ -58,9 +58,9 @@ def repaired_arguments(arguments: str, spec: ToolSpec) -> str:
     given = _object_in(written)
     if given is None:
         return arguments
-    meant = {name: _meant(value, _schema_of(name, spec.parameters)) for name, value in given.items()}
-    changed = written[0] != "{" or any(meant[name] is not given[name] for name in given)
-    return msgspec.json.encode(meant).decode() if changed and fits(meant, spec) else arguments
+    read = {name: meant(value, _schema_of(name, spec.parameters)) for name, value in given.items()}
+    changed = written[0] != "{" or any(read[name] is not given[name] for name in given)
+    return msgspec.json.encode(read).decode() if changed and fits(read, spec) else arguments
 
 
 def fits(given: Mapping[str, Any], spec: ToolSpec) -> bool:
@@ -112,7 +112,7 @@ def _kinds(schema: Mapping[str, Any]) -> set[str] | None:
     return kinds or None
 
 
-def _meant(value: Any, schema: Mapping[str, Any]) -> Any:
+def meant(value: Any, schema: Mapping[str, Any]) -> Any:
     """The value that a text stands for where no text may be, if it can be one only; else the value itself."""
     kinds = _kinds(schema)
     if not isinstance(value, str) or kinds is None or "enum" in schema:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolSpec, ToolTurn, Turn, Usage, UserTurn
 
 BYTES_FOR_A_TOKEN = 4
 DEFAULT_OUTPUT_TOKENS = 4096
@@ -29,7 +29,15 @@ def turn_bytes(turn: Turn) -> int:
         return answer_bytes(turn.answer)
     if type(turn) is ToolTurn:
         return text_bytes(turn.content) + len(turn.note) if turn.note else text_bytes(turn.content)
-    return text_bytes(turn.text)
+    return _words_bytes(turn) + sum(part.size for part in turn.parts) if turn.parts else _words_bytes(turn)
+
+
+def _words_bytes(turn: Turn) -> int:
+    """What the words of a turn take, without images and files."""
+    if type(turn) is UserTurn:
+        size = text_bytes(turn.text)
+        return size + text_bytes(turn.note) + text_bytes(turn.memory) if turn.note or turn.memory else size
+    return turn_bytes(turn)
 
 
 def told_bytes(system: str, tools: Iterable[ToolSpec]) -> int:
@@ -52,14 +60,16 @@ def input_tokens(system: str, tools: Iterable[ToolSpec], turns: Sequence[Turn], 
 
     The answers before the turn number `since` were given when the conversation was shown in another way.
     """
-    new = 0
+    new = of_parts = 0
     for number in range(len(turns) - 1, -1, -1):
         turn = turns[number]
         if number >= since and isinstance(turn, AnswerTurn) and turn.answer.usage.input_tokens:
             usage = turn.answer.usage
-            return usage.input_tokens + usage.output_tokens + new // BYTES_FOR_A_TOKEN
-        new += turn_bytes(turn)
-    return (new + told_bytes(system, tools)) // BYTES_FOR_A_TOKEN + 1
+            return usage.input_tokens + usage.output_tokens + of_parts + new // BYTES_FOR_A_TOKEN
+        new += _words_bytes(turn)
+        if type(turn) is UserTurn and turn.parts:
+            of_parts += sum(part.tokens for part in turn.parts)
+    return of_parts + (new + told_bytes(system, tools)) // BYTES_FOR_A_TOKEN + 1
 
 
 def least_tokens(size: int) -> int:

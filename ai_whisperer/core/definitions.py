@@ -12,9 +12,10 @@ from ai_whisperer.core.contexts import BYTES_FOR_A_TOKEN, text_bytes
 from ai_whisperer.core.fields import Place, check_fields
 from ai_whisperer.core.limits import check_limits, effective
 from ai_whisperer.core.network import grants_of
+from ai_whisperer.core.output_schemas import checked_schema
 from ai_whisperer.core.schedules import check_schedule
 from ai_whisperer.core.signals import check_depth, check_event_name
-from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT, OWN_CLIENT, Access, AgentDefinition
+from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT, OWN_CLIENT, TAKES_IMAGES, Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError
 
 _MAX_SECONDS = 1e9
@@ -23,6 +24,7 @@ LEAST_WINDOW = 1_000
 
 _COMMON_SETTINGS = {
     CLIENT,
+    TAKES_IMAGES,
     "extra_body",
     "extra_headers",
     "frequency_penalty",
@@ -126,6 +128,11 @@ def _check(definition: AgentDefinition) -> None:
         except InvalidInputError as error:
             raise DefinitionError(f"subscribes[{number}]: {error.message}") from error
     _check_settings(definition.settings)
+    if definition.output_schema is not None:
+        try:
+            checked_schema(definition.output_schema)
+        except InvalidInputError as error:
+            raise DefinitionError(f"output_schema: {error.message}") from error
     if not definition.model.strip():
         raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
     try:
@@ -146,6 +153,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
         near = get_close_matches(name, _COMMON_SETTINGS, n=1, cutoff=_NEAR)
         if near:
             raise DefinitionError(f"There is no setting '{name}' of a model. Did you mean '{near[0]}'?")
+    if not isinstance(settings.get(TAKES_IMAGES, True), bool):
+        raise DefinitionError(f"settings.{TAKES_IMAGES} must be true or false, not {settings[TAKES_IMAGES]!r:.100}.")
     most = settings.get("max_tokens", 1)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise DefinitionError(f"settings.max_tokens must be a whole number of at least 1, not {most!r:.100}.")

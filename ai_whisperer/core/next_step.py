@@ -7,14 +7,18 @@ that is taken up after a crash ask the same functions, so that a restart continu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from ai_whisperer.core.call_reading import as_read
 from ai_whisperer.core.channels import parse
+from ai_whisperer.core.outputs import MAX_CORRECTIONS, read_output
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.tasks import COMPACTION, MODEL, STARTED, Failure, StepRecord
-from ai_whisperer.errors import StepLimitError
+from ai_whisperer.errors import OutputError, StepLimitError
 
 OUTCOME_UNKNOWN = (
     "Outcome unknown: this call was cut off while it was under way, because the process ended or the task was stopped. "
@@ -73,8 +77,8 @@ class Fail(Record, frozen=True, kw_only=True):
 Next = RequestModel | Compact | CallTools | Complete | Continue | Fail
 
 
-def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
-    """What comes next in a task with this journal."""
+def next_action(steps: Sequence[StepRecord], *, max_steps: int, output_schema: Mapping[str, Any] | None = None) -> Next:
+    """What comes next in a task with this journal, whose answer has to fit the schema if there is one."""
     asked = _last_request(steps)
     if steps and steps[-1].kind is COMPACTION and steps[-1].state is STARTED:
         return Compact(step=steps[-1])
@@ -86,7 +90,9 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
     calls = asked.answer.read_as or asked.answer.tool_calls
     if not calls:
-        return _ending(steps, asked.answer)
+        if asked.answer.objection:
+            return _correction(steps, asked.answer, max_steps=max_steps)
+        return _ending(steps, asked.answer, output_schema)
     pending = _calls_without_result(steps, asked, calls)
     wanted = asked.number + len(calls) + (0 if pending else 1)
     if wanted > max_steps:
@@ -94,11 +100,15 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
     if pending and wanted <= max_steps:
         return CallTools(calls=pending)
     if wanted > max_steps:
-        error = StepLimitError(
-            f"The task wants step {wanted} and may have {max_steps}. Raise max_steps_per_task or split the task."
-        )
-        return Fail(failure=Failure(code=error.code, message=error.message))
+        return _too_many_steps(wanted, max_steps)
     return RequestModel(number=steps[-1].number + 1)
+
+
+def _too_many_steps(wanted: int, max_steps: int) -> Fail:
+    error = StepLimitError(
+        f"The task wants step {wanted} and may have {max_steps}. Raise max_steps_per_task or split the task."
+    )
+    return Fail(failure=Failure(code=error.code, message=error.message))
 
 
 def pending_calls(steps: Sequence[StepRecord]) -> tuple[PendingCall, ...]:
@@ -146,8 +156,27 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
     return response, wants_continuation
 
 
-def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
+def _correction(steps: Sequence[StepRecord], answer: Answer, *, max_steps: int) -> RequestModel | Fail:
+    """Ask again for an answer that fits the schema, unless the model was told often enough what is wrong."""
+    objected = sum(bool(step.answer.objection) and not step.answer.excused for step in steps if step.answer is not None)
+    if objected > MAX_CORRECTIONS:
+        told = "was told what is wrong" if objected == 2 else f"was told {objected - 1} times what is wrong"
+        error = OutputError(
+            f"The answer does not fit the output schema, though the model {told}. The last objection: "
+            f"{answer.objection} Make the schema simpler, say more in the prompt, or use another model; then retry the "
+            "task."
+        )
+        return Fail(failure=Failure(code=error.code, message=error.message))
+    wanted = steps[-1].number + 1
+    return _too_many_steps(wanted, max_steps) if wanted > max_steps else RequestModel(number=wanted)
+
+
+def _ending(steps: Sequence[StepRecord], answer: Answer, output_schema: Mapping[str, Any] | None) -> Next:
     response, wants_continuation = _parsed(steps)
+    if output_schema is not None:
+        read = read_output(answer.text, output_schema)
+        if not read.complaint:
+            return Complete(response=replace(response, final=read.text, output=read.value))
     if answer.finish == "length" or wants_continuation:
         return Continue(response=response, cut=not wants_continuation)
     return Complete(response=response)

@@ -11,7 +11,7 @@ import msgspec
 
 from ai_whisperer.core.call_repair import without_prefix
 from ai_whisperer.core.text_calls import TextCalls, WrittenCall
-from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn
+from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
 
 _MAX_COMPARED = 2 << 20
 """So many characters are searched, those that were shown once for each call: it takes its time. Beyond that every call
@@ -39,11 +39,13 @@ def may_be_quoted(written: str, found: TextCalls, turns: tuple[Turn, ...]) -> bo
     words = _plain(written)
     calls = [_Sought(call) for call in found.calls]
     for turn in shown:
+        if isinstance(turn, UserTurn) and turn.parts:
+            return True  # what stands in images and files is not known here
         text = _text_of(turn)
         plain = _plain(text)
         if words in plain:
             return True
-        if not turn.untrusted:
+        if not _is_of_strangers(turn):
             continue
         if found.talk or _HIDDEN.search(text) or any(call.stands_in(plain) for call in calls):
             return True
@@ -77,7 +79,12 @@ def _text_of(turn: Turn) -> str:
             return turn.content
         case AnswerTurn():
             return turn.answer.text
-    return turn.text
+    return f"{turn.memory}\n{turn.text}" if turn.memory else turn.text
+
+
+def _is_of_strangers(turn: Turn) -> bool:
+    """Whether strangers may have written it, or what the agent noted down of them."""
+    return not isinstance(turn, AnswerTurn) and (turn.untrusted or (isinstance(turn, UserTurn) and bool(turn.memory)))
 
 
 def _strings_in(value: Any) -> Iterator[str]:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.attachments import MAX_PARTS, described
 from ai_whisperer.core.marks import quoted, said
 from ai_whisperer.core.mentions import Mentions
 from ai_whisperer.core.tasks import inherited
 from ai_whisperer.core.text import check_text, shortened
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Origin, RoomTurn, TaskKind, TaskRecord
@@ -144,7 +146,8 @@ def is_pass(room: RoomRecord, answer: str) -> bool:
 
 def as_lines(message: MessageRecord, *, max_bytes: int = MAX_MESSAGE_BYTES) -> str:
     """The message as a member is shown it: between marks, so that it cannot fake another speaker's."""
-    return f"[{message.number}] {message.sender}: {said(message.sender, shortened(message.text, max_bytes))}"
+    line = f"[{message.number}] {message.sender}: {said(message.sender, shortened(message.text, max_bytes))}"
+    return line if message.parts is None else f"{line}\n[with {', '.join(map(described, message.parts))}]"
 
 
 def prompt_for(
@@ -189,6 +192,7 @@ def task_for_member(
     arrival: int,
     seen: int,
     cause: TaskRecord | None,
+    parts: tuple[Attachment, ...] | None = None,
 ) -> TaskRecord:
     """The task in which a member answers a message. What an answer causes belongs to the tree of its task."""
     turn = RoomTurn(room_id=message.room_id, number=message.number, seen=seen, hops=message.hops)
@@ -196,6 +200,7 @@ def task_for_member(
     return TaskRecord(
         session_id=message.session_id,
         id=task_id,
+        parts=parts,
         agent_id=member,
         thread_id=thread_of(message.room_id),
         kind=TaskKind.ROOM,
@@ -206,6 +211,12 @@ def task_for_member(
         parent_id=None if cause is None else cause.id,
         origin=replace(origin, room=turn),
     )
+
+
+def parts_for(messages: Sequence[MessageRecord], *, seen: int) -> tuple[Attachment, ...] | None:
+    """The images and files of the messages that a member has not seen, each once, the newest of them."""
+    found = {part.digest: part for message in messages if message.number > seen for part in message.parts or ()}
+    return tuple(found.values())[-MAX_PARTS:] or None
 
 
 def _newest(messages: Sequence[MessageRecord], max_bytes: int) -> tuple[list[MessageRecord], bool]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ai_whisperer.core.call_reading import as_read, note_on
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.marks import harmless, has_marks, said
+from ai_whisperer.core.outputs import told_of
 from ai_whisperer.core.text import one_line
 from ai_whisperer.domain.conversation import AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
 from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskKind, TaskRecord
@@ -33,11 +34,28 @@ def turns(task: TaskRecord, steps: Sequence[StepRecord], *, result_bytes: int = 
 
 def prompt_of(task: TaskRecord) -> list[Turn]:
     """What the task was told; nothing for one that only makes the conversation shorter."""
-    return [] if task.kind is TaskKind.COMPACTION else [UserTurn(text=task.prompt)]
+    if task.kind is TaskKind.COMPACTION:
+        return []
+    schema = task.output_schema
+    if schema is None and task.notes is None and task.parts is None:
+        return [UserTurn(text=task.prompt)]
+    return [
+        UserTurn(
+            text=task.prompt,
+            note="" if schema is None else told_of(schema),
+            memory=task.notes or "",
+            parts=task.parts or (),
+        )
+    ]
+
+
+def notes_shown(turns: Sequence[Turn]) -> str:
+    """What the conversation shows last of the agent's memory; nothing if it does not."""
+    return next((turn.memory for turn in reversed(turns) if isinstance(turn, UserTurn) and turn.memory), "")
 
 
 def turns_of(steps: Sequence[StepRecord], *, result_bytes: int = 0, covered: int = 0, trimmed: int = 0) -> list[Turn]:
-    """The part of a conversation that these steps are: answers with all their calls.
+    """The part of a conversation that these steps are: answers with all their calls, and what was objected to them.
 
     Up to the number `covered` they are left out, up to `trimmed` each result is a line. Others are cut if they have
     more than `result_bytes`; 0 leaves them whole.
@@ -49,6 +67,8 @@ def turns_of(steps: Sequence[StepRecord], *, result_bytes: int = 0, covered: int
             continue
         answer = as_read(step.answer) if step.answer.read_as else step.answer
         shown.append(AnswerTurn(answer=answer))
+        if answer.objection:
+            shown.append(UserTurn(text=answer.objection))
         for number, call in enumerate(answer.tool_calls, step.number + 1):
             note = "" if answer is step.answer else note_on(step.answer, call)
             made = results.get(number)

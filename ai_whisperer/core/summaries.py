@@ -57,7 +57,8 @@ def _entry(turn: Turn) -> str:
             return f"Agent: {turn.answer.text}{calls}".strip()
         case ToolTurn():
             return f"Result of {turn.call.name}{' (failed)' if turn.is_error else ''}: {turn.content}"
-    return f"Told: {turn.text}"
+    attached = f" (with {', '.join(part.name for part in turn.parts)})" if turn.parts else ""
+    return f"Told: {turn.text}{attached}"
 
 
 def problem_with(summary: str, gone: Gone, *, earlier: str, is_tool: Callable[[str], bool]) -> str:

@@ -53,8 +53,10 @@ def check_answered(task: TaskRecord) -> ChannelResponse:
     return task.result
 
 
-def whole_answer(parts: Iterable[TaskRecord]) -> str:
-    """The final answer of a task and of those that went on with it."""
+def whole_answer(parts: Sequence[TaskRecord]) -> str:
+    """The final answer of a task and of those that went on with it; what has to fit a schema is in the last one."""
+    if parts and parts[-1].output_schema is not None:
+        parts = parts[-1:]
     return "\n".join(part.result.final for part in parts if part.result is not None and part.result.final)
 
 
@@ -67,6 +69,7 @@ def joined(parts: Sequence[TaskRecord]) -> TaskRecord:
         analysis="\n".join(filter(None, (each.analysis for each in results))),
         commentary="\n".join(filter(None, (each.commentary for each in results))),
         final=whole_answer(parts),
+        output=last.result.output,
     )
     return replace(last, result=whole)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.record import Record
 
 
@@ -76,6 +77,9 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `tool_calls` are those that the model wrote as such. `read_as` are the calls that were read of the answer, where
     that is something else: they were written as text, with another name, or with arguments that had to be repaired.
+
+    `objection` is what the model is told of an answer that does not fit the output schema of its task. One that was
+    `excused`, since the task was retried after it, does not count any more.
     """
 
     text: str = ""
@@ -86,6 +90,8 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     provider: str | None = None
     read_as: tuple[ToolCall, ...] = ()
+    objection: str = ""
+    excused: bool = False
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -94,10 +100,17 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UserTurn(Record, frozen=True, kw_only=True):
-    """What a model is told: a prompt, a mail, a message. In an `untrusted` one words of strangers may stand."""
+    """What a model is told: a prompt, a mail, a message. In an `untrusted` one words of strangers may stand.
+
+    `memory` are the agent's own notes, which are told before it; `note` is what the runtime says after it. `parts` are
+    the images and files that came with it.
+    """
 
     text: str
     untrusted: bool = False
+    note: str = ""
+    memory: str = ""
+    parts: tuple[Attachment, ...] = ()
 
 
 @final
@@ -167,8 +180,9 @@ class ToolResult(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ChannelResponse(Record, frozen=True, kw_only=True):
-    """An answer in its three channels."""
+    """An answer in its three channels. `output` is the value that it is, if its task has an output schema."""
 
     analysis: str = ""
     commentary: str = ""
     final: str = ""
+    output: Any = None

@@ -25,6 +25,8 @@ CLIENT = "client"
 OWN_CLIENT = "own"
 """The client of this package, taken where there is one for the provider."""
 LIBRARY_CLIENT = "pydantic-ai"
+TAKES_IMAGES = "images"
+"""The setting that says whether the model takes images and documents; False if not. It is not passed on."""
 
 
 class Access(StrEnum):
@@ -108,7 +110,9 @@ class AgentDefinition(
     ones.
     `approve` names tools of which a person has to allow each call, whatever the tools say themselves; a name that ends
     in `*` stands for all that begin so, `"*"` for all tools but those that touch only the session. `subscribes` names
-    the events that become a task of the agent; `"*"` stands for all.
+    the events that become a task of the agent; `"*"` stands for all. `output_schema` is the JSON Schema that the
+    answers to its tasks have to fit, unless a task has one of its own; it does not hold where the agent talks, in mail
+    and in chats.
     """
 
     name: str = ""
@@ -129,3 +133,4 @@ class AgentDefinition(
     supervision: Supervision = Supervision()
     subscribes: tuple[str, ...] = ()
     schedule: tuple[ScheduleDefinition, ...] = ()
+    output_schema: dict[str, Any] | None = None

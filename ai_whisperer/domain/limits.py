@@ -39,6 +39,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown
     max_tool_memory_bytes: int | None = None
     max_tool_processes: int | None = None
     max_file_bytes: int | None = None
+    max_memory_index_bytes: int | None = None
+    max_attachment_bytes: int | None = None
 
 
 class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
@@ -77,6 +79,8 @@ class EffectiveLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknow
     max_tool_memory_bytes: int = 512 << 20
     max_tool_processes: int = 64
     max_file_bytes: int = 16 << 20
+    max_memory_index_bytes: int = 8 << 10
+    max_attachment_bytes: int = 5 << 20
 
 
 class SessionLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
@@ -149,6 +153,8 @@ LIMIT_WORDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "max_answer_bytes": ("Answer of a model", _FAILS),
         "max_context_bytes": ("Conversations in memory", _FAILS),
         "max_file_bytes": ("File", "The file is not read or written as a whole."),
+        "max_attachment_bytes": ("Attachment", "The task or the message is refused."),
+        "max_memory_index_bytes": ("Notes in the prompt", "The model is told the beginning, and that there is more."),
     },
     "Tools": {
         "max_tool_seconds": ("Time of a tool", _ENDED),

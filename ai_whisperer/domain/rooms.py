@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.record import Record
 
 
@@ -38,7 +39,7 @@ class MessageRecord(Record, frozen=True, kw_only=True):
     """One message of a room. `task_id` is the task whose answer it is; `hops` counts the agents before it in a row.
 
     `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
-    tasks in which they give it.
+    tasks in which they give it. `parts` are the images and files that came with it.
     """
 
     session_id: str
@@ -53,6 +54,7 @@ class MessageRecord(Record, frozen=True, kw_only=True):
     hops: int = 0
     cause: str = ""
     created_at: float = 0.0
+    parts: tuple[Attachment, ...] | None = None
 
     @property
     def message_id(self) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.compactions import Compaction
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall, ToolResult, Usage
 from ai_whisperer.domain.record import Record
@@ -132,7 +133,8 @@ class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
 
-    `answers` is the awaited mail that a task, or the one that it continues, is to answer.
+    `answers` is the awaited mail that a task, or the one that it continues, is to answer. `output_schema` is the JSON
+    Schema that the answer of the task has to fit; what the task causes does not inherit it.
     """
 
     root_id: str | None = None
@@ -141,6 +143,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
     answers: str | None = None
+    output_schema: dict[str, Any] | None = None
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -149,7 +152,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that proves harmless is counted from zero.
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
-    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter.
+    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter. `notes` is what
+    the agent was told of its memory at the beginning of the task, `parts` are the images and files given with it.
     """
 
     session_id: str
@@ -178,6 +182,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     not_before: float | None = None
     restarts: int = 0
     dismissed_at: float | None = None
+    notes: str | None = None
+    parts: tuple[Attachment, ...] | None = None
 
     @property
     def task_id(self) -> str:
@@ -206,6 +212,10 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     @property
     def budget(self) -> Budget | None:
         return None if self.origin is None else self.origin.budget
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        return None if self.origin is None else self.origin.output_schema
 
 
 class StepRecord(Record, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ import msgspec
 
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, UserTurn
+from ai_whisperer.models.attached import Sent, parts_of
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.kept import kept_of, thoughts_of
-from ai_whisperer.models.untrusted import content_of, system_of
+from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 Block = dict[str, Any]
 
@@ -112,8 +113,9 @@ def messages_of(request: ModelRequest, *, prefix: str) -> Iterator[dict[str, Any
     for turn in request.turns:
         match turn:
             case UserTurn():
-                if turn.text.strip():  # there is no block without text
-                    prompts.append({"type": "text", "text": turn.text})
+                if (words := words_of(turn)).strip():  # there is no block without text
+                    prompts.append({"type": "text", "text": words})
+                prompts += map(_part, parts_of(request, turn)) if turn.parts else ()
             case ToolTurn():
                 results.append(_result(turn))
             case AnswerTurn():
@@ -126,6 +128,14 @@ def messages_of(request: ModelRequest, *, prefix: str) -> Iterator[dict[str, Any
     if last:
         _cached(last[-1], request.settings.get("anthropic_cache_messages", _caches_by_itself(request)))
         yield {"role": "user", "content": last}
+
+
+def _part(sent: Sent | str) -> Block:
+    """An image or a document, or what is told of one."""
+    if isinstance(sent, str):
+        return {"type": "text", "text": sent}
+    source = {"type": "base64", "media_type": sent.part.media_type, "data": sent.base64}
+    return {"type": "image" if sent.part.is_image else "document", "source": source}
 
 
 def _result(turn: ToolTurn) -> Block:

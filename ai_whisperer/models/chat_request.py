@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolSpec, ToolTurn, UserTurn
+from ai_whisperer.models.attached import parts_of
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.chat_reader import REASONING_FIELDS
 from ai_whisperer.models.kept import kept_of, thoughts_of
-from ai_whisperer.models.untrusted import content_of, system_of
+from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 Message = dict[str, Any]
 
@@ -94,7 +95,7 @@ def messages_of(request: ModelRequest, *, prefix: str, wants_reasoning: bool) ->
     for turn in request.turns:
         match turn:
             case UserTurn():
-                prompts.append({"role": "user", "content": turn.text})
+                prompts.append({"role": "user", "content": _content(request, turn)})
             case ToolTurn():
                 results.append(_result(turn))
             case AnswerTurn():
@@ -109,6 +110,22 @@ def messages_of(request: ModelRequest, *, prefix: str, wants_reasoning: bool) ->
                     yield message
     yield from results
     yield from prompts
+
+
+def _content(request: ModelRequest, turn: UserTurn) -> str | list[Message]:
+    """The words, with the images and documents that came with them."""
+    words = words_of(turn)
+    if not turn.parts:
+        return words
+    content: list[Message] = [{"type": "text", "text": words}] if words.strip() else []
+    for each in parts_of(request, turn):
+        if isinstance(each, str):
+            content.append({"type": "text", "text": each})
+        elif each.part.is_image:
+            content.append({"type": "image_url", "image_url": {"url": each.url}})
+        else:
+            content.append({"type": "file", "file": {"filename": each.part.name, "file_data": each.url}})
+    return content
 
 
 def _result(turn: ToolTurn) -> Message:

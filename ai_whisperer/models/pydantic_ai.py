@@ -33,9 +33,10 @@ from pydantic_ai.usage import RequestUsage
 from pydantic_core import PydanticSerializationError
 
 from ai_whisperer.core.text import mended
-from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
+from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models import prices
+from ai_whisperer.models.attached import parts_of
 from ai_whisperer.models.base import (
     CallDelta,
     CallRequested,
@@ -51,7 +52,7 @@ from ai_whisperer.models.calls import is_cut
 from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
 from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
-from ai_whisperer.models.untrusted import content_of, system_of
+from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 _OPENAI_PREFIXES = ("openai", "openai-chat", "openai-responses")
 _RESPONSE = TypeAdapter(wire.ModelResponse)
@@ -111,7 +112,7 @@ class PydanticAIModel:
         try:
             model = self._ready()
             messages = []
-            for message in self._messages(request.turns):
+            for message in self._messages(request):
                 messages.append(message)
                 await meter.let_others()
             settings, parameters = _settings(model, request), _parameters(request)
@@ -164,17 +165,17 @@ class PydanticAIModel:
             self._model = _shared.setdefault(asyncio.get_running_loop(), _SharedModels()).take(self.name)
         return self._model
 
-    def _messages(self, turns: tuple[Turn, ...]) -> Iterator[wire.ModelMessage]:
+    def _messages(self, request: ModelRequest) -> Iterator[wire.ModelMessage]:
         """Turns as messages: what lies between two answers is one request.
 
         In it the tool results come first, as the providers want them right after the answer that asked for them.
         """
         results: list[wire.ModelRequestPart] = []
         prompts: list[wire.ModelRequestPart] = []
-        for turn in turns:
+        for turn in request.turns:
             match turn:
                 case UserTurn():
-                    prompts.append(wire.UserPromptPart(turn.text))
+                    prompts.append(wire.UserPromptPart(_content(request, turn)))
                 case ToolTurn():
                     results.append(_tool_return(turn))
                 case AnswerTurn():
@@ -307,6 +308,18 @@ def _parameters(request: ModelRequest) -> ModelRequestParameters:
         ],
         instruction_parts=[wire.InstructionPart(system)] if (system := system_of(request)) else None,
     )
+
+
+def _content(request: ModelRequest, turn: UserTurn) -> str | list[wire.UserContent]:
+    """The words, with the images and documents that came with them."""
+    words = words_of(turn)
+    if not turn.parts:
+        return words
+    parts = (
+        each if isinstance(each, str) else wire.BinaryContent(each.data, media_type=each.part.media_type)
+        for each in parts_of(request, turn)
+    )
+    return [*filter(None, [words]), *parts]
 
 
 def _tool_return(turn: ToolTurn) -> wire.ToolReturnPart:

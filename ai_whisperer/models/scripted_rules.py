@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from ai_whisperer.core.attachments import described
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.domain.record import Record
@@ -55,9 +56,10 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     rule that neither states it nor has a `match`, and so has not looked at what came, does not fit after a failed call:
     it would speak of what was not done.
 
-    Effects: `reasoning`, `text` and `tools` are answered, the text in pieces of `chunk_characters` with pauses of
-    `chunk_seconds` between them, after `latency_seconds`. `{name}` and `{1}` in them are the groups of `match`, else
-    of `prompt_match`; `{last}` is the text of the last turn and `{prompt}` that of the latest user turn; other braces
+    Effects: `reasoning`, `text` and `tools` are answered, with `output` as JSON in place of the text; the text in
+    pieces of `chunk_characters` with pauses of `chunk_seconds` between them, after `latency_seconds`. `{name}` and
+    `{1}` in them are the groups of `match`, else of `prompt_match`; `{last}` is the text of the last turn and
+    `{prompt}` that of the latest user turn; other braces
     stay. `failure` takes the place of the answer, except that `cut_off` and `stall` stream reasoning and text first.
     """
 
@@ -70,6 +72,7 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     times: Annotated[int, msgspec.Meta(ge=1)] | None = None
     tool_failed: bool | None = None
     text: str = ""
+    output: Any = None
     reasoning: str = ""
     tools: tuple[ScriptedCall, ...] = ()
     latency_seconds: Seconds = 0.0
@@ -99,7 +102,7 @@ def situation_of(request: ModelRequest) -> Situation:
     prompt, answers = "", 0
     for turn in reversed(turns):
         if isinstance(turn, UserTurn):
-            prompt = without_marks(turn.text)
+            prompt = without_marks(_text_of(turn))
             break
         answers += isinstance(turn, AnswerTurn)
     return Situation(
@@ -125,7 +128,7 @@ def _failed_of(turns: Sequence[Turn]) -> ToolTurn | None:
 def _text_of(turn: Turn) -> str:
     match turn:
         case UserTurn():
-            return turn.text
+            return "\n".join([turn.text, *(f"[{described(part)}]" for part in turn.parts)]) if turn.parts else turn.text
         case AnswerTurn():
             return turn.answer.text
         case ToolTurn():
@@ -142,13 +145,14 @@ class PlayableRule:
         self._number = number
         self._match = _compiled(number, "match", rule.match)
         self._prompt_match = _compiled(number, "prompt_match", rule.prompt_match)
-        if not (rule.text or rule.tools or rule.failure):
-            raise DefinitionError(f"rule {number} answers nothing: give it `text`, `tools` or `failure`")
+        if not (rule.text or rule.tools or rule.failure or rule.output is not None):
+            raise DefinitionError(f"rule {number} answers nothing: give it `text`, `output`, `tools` or `failure`")
+        if rule.text and rule.output is not None:
+            raise DefinitionError(f"rule {number} has both `text` and `output`, which is a text too: leave one out")
+        if rule.output is not None:
+            _check_json(number, "output", rule.output)
         for index, call in enumerate(rule.tools):
-            try:
-                json.dumps(call.arguments, allow_nan=False)
-            except (TypeError, ValueError, RecursionError) as error:
-                raise _error(number, f"tools[{index}].arguments", f"not JSON: {error}") from error
+            _check_json(number, f"tools[{index}].arguments", call.arguments)
 
     def fit(self, situation: Situation) -> tuple[re.Match[str], ...] | None:
         """What the expressions found, if the conditions hold, else None."""
@@ -191,17 +195,28 @@ class PlayableRule:
             ToolCall(
                 call_id=f"{situation.request.step_id}-{index}",
                 name=call.name,
-                arguments=json.dumps(_fill(call.arguments, values), ensure_ascii=False),
+                arguments=_json_of(_fill(call.arguments, values)),
             )
             for index, call in enumerate(rule.tools)
         )
         return answer_with(
             situation.request,
             model="scripted",
-            text=_fill(rule.text, values),
+            text=_fill(rule.text, values) if rule.output is None else _json_of(_fill(rule.output, values)),
             reasoning=_fill(rule.reasoning, values),
             tool_calls=calls,
         )
+
+
+def _json_of(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _check_json(number: int, field: str, value: Any) -> None:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _error(number, field, f"not JSON: {error}") from error
 
 
 def _fill(template: Any, values: Mapping[str, str]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
+from ai_whisperer.protocol.attachments import FilePart
 from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent
 
 
@@ -50,6 +51,7 @@ class PostMessage(OfRoom, frozen=True, kw_only=True):
 
     text: str
     message_id: str | None = None
+    parts: tuple[FilePart, ...] = ()
 
 
 class ListMessages(OfRoom, frozen=True, kw_only=True):

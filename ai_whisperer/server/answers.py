@@ -15,11 +15,12 @@ from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.limits import LimitScope, LimitsReport
 from ai_whisperer.domain.notification import LogEntries
+from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import ForbiddenError, InvalidInputError
-from ai_whisperer.protocol import agents, approvals, limits, openrpc, sessions, subscriptions, tasks, tools
+from ai_whisperer.protocol import agents, approvals, limits, openrpc, rooms, sessions, subscriptions, tasks, tools
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.runtime.agents.defining import ignored_in, with_grants
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
@@ -51,6 +52,8 @@ async def send_task(caller: Caller, params: agents.SendTask) -> TaskRecord:
         task_id=params.task_id,
         timeout_seconds=params.timeout_seconds,
         budget=None if budget is None else Budget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd),
+        output=params.output_schema,
+        parts=[part.file for part in params.parts],
     )
 
 
@@ -89,6 +92,13 @@ async def wait_task(caller: Caller, params: tasks.WaitTask) -> TaskRecord:
     except TimeoutError:
         await session.flushed()
         return await session.get_task(params.task_id)
+
+
+@answers(rooms.POST_MESSAGE)
+async def post_message(caller: Caller, params: rooms.PostMessage) -> MessageRecord:
+    session = await caller.session(params.session_id)
+    parts = [part.file for part in params.parts]
+    return await session.post_message(params.room_id, params.text, message_id=params.message_id, parts=parts)
 
 
 @answers(subscriptions.SUBSCRIBE)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.attachments import AttachmentRecord
 from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
@@ -97,6 +98,7 @@ class Unit:
     _insert_task = operations.INSERT_TASK.adder()
     update_task = operations.UPDATE_TASK.adder()
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
+    update_notes = operations.UPDATE_NOTES.adder()
     put_step = operations.PUT_STEP.adder()
     put_compacted = operations.PUT_COMPACTED.adder()
     insert_mail = operations.INSERT_MAIL.adder()
@@ -112,6 +114,7 @@ class Unit:
     delete_schedule = operations.DELETE_SCHEDULE.adder()
     put_room = operations.PUT_ROOM.adder()
     insert_message = operations.INSERT_MESSAGE.adder()
+    insert_attachment = operations.INSERT_ATTACHMENT.adder()
     put_shape = operations.PUT_SHAPE.adder()
     put_link = operations.PUT_LINK.adder_beside()
     put_limits = operations.PUT_LIMITS.adder_beside()
@@ -324,6 +327,18 @@ class Store(Protocol):
     async def message(self, session_id: str, message_id: str) -> MessageRecord | None: ...
 
     async def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]: ...
+
+    async def attachments(self, session_id: str, *, limit: int) -> list[AttachmentRecord]:
+        """Where images and files were given, the newest first."""
+        ...
+
+    async def attachment(self, session_id: str, digest: str) -> AttachmentRecord | None:
+        """Where this content was given last; None if it was not."""
+        ...
+
+    async def attachment_digests(self, session_id: str) -> list[str]:
+        """All contents that something names."""
+        ...
 
     async def notifications(
         self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None

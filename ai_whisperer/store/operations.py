@@ -140,6 +140,7 @@ UPDATE_TASK = _update(
     "state attempts progress_percent progress_note result error usage started_at finished_at not_before restarts",
 )
 UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
+UPDATE_NOTES = _update(tables.TASK, "notes")
 PUT_STEP = _put(tables.STEP)
 PUT_COMPACTED = _put(tables.COMPACTED)
 
@@ -160,6 +161,7 @@ PUT_SCHEDULE = _put(tables.SCHEDULE)
 DELETE_SCHEDULE = _delete(tables.SCHEDULE)
 PUT_ROOM = _put(tables.ROOM)
 INSERT_MESSAGE = _insert(tables.MESSAGE)
+INSERT_ATTACHMENT = _insert(tables.ATTACHMENT)
 PUT_LIMITS = _put(tables.LIMITS)
 
 INSERT_NOTIFICATION = RowOperation(Verb.INSERT, tables.NOTIFICATION, "session_id seq at shape told")

@@ -135,13 +135,16 @@ def _members(type_: Any) -> tuple[list[Any], bool]:
 
 
 def _is_object(kind: Any) -> bool:
-    """Whether all values of the object are always there, so that they need no keys."""
+    """Whether all values of the object are always there, so that they need no keys. What may be anything is JSON in it.
+
+    An object of nothing else is JSON as a whole.
+    """
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return False
     config = kind.__struct_config__
     if config.omit_defaults or config.tag is not None or config.array_like:
         return False
-    return all(_is_known(member) for field in _fields(kind) for member in _members(field.type)[0])
+    return any(_is_known(member) for field in _fields(kind) for member in _members(field.type)[0])
 
 
 def _is_known(kind: Any) -> bool:

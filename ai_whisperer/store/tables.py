@@ -16,6 +16,7 @@ import msgspec
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.attachments import AttachmentRecord
 from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
@@ -257,6 +258,7 @@ LOCK = Table("lock", LockRecord, key="session_id name")
 EVENT = Table("event", EventRecord, key="session_id id")
 SCHEDULE = Table("schedule", ScheduleRecord, key="session_id id")
 ROOM = Table("room", RoomRecord, key="session_id id")
+ATTACHMENT = Table("attachment", AttachmentRecord, key="session_id owner number")
 MESSAGE = Table("message", MessageRecord, key="session_id room_id number")
 LIMITS = Table("limits", SessionLimits, key="session_id", beside="session_id", whole="stated")
 LINK = Table("link", Link, key="session_id kind sender recipient", beside="session_id")
@@ -279,6 +281,7 @@ OF_A_SESSION: tuple[Table[Any], ...] = (
     SCHEDULE,
     ROOM,
     MESSAGE,
+    ATTACHMENT,
     LIMITS,
     LINK,
     NOTIFICATION,

@@ -82,7 +82,12 @@ describe("calls", () => {
     const task = await client.call("async.sendTask", { sessionId, agentId: "alice", prompt: "Say hello" });
     const done = await client.call("task.wait", { sessionId, taskId: task.taskId });
     expect(done.state).toBe("completed");
-    expectTypeOf(done.result).toEqualTypeOf<{ analysis: string; commentary: string; final: string } | null>();
+    expectTypeOf(done.result).toEqualTypeOf<{
+      analysis: string;
+      commentary: string;
+      final: string;
+      output: unknown;
+    } | null>();
     const { agents } = await client.call("async.getAgentStates", { sessionId });
     expect(agents.alice?.queue_size).toBe(0);
   });

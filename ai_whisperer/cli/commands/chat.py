@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import LimitOption, once_option, text_argument
+from ai_whisperer.cli.arguments import AttachOption, LimitOption, once_option, text_argument
 from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
@@ -135,9 +135,15 @@ async def show(
         call.output.text(f"{message.number:4}  {moment(message.created_at)}  {message.sender}: {message.text}")
 
 
-async def post(call: Connected, room: RoomId, text: Annotated[str, text_argument("TEXT", "The message")]) -> None:
+async def post(
+    call: Connected,
+    room: RoomId,
+    text: Annotated[str, text_argument("TEXT", "The message")],
+    *,
+    attach: AttachOption = None,
+) -> None:
     """Say something in a room."""
-    message = await call.client.post_message(room, text)
+    message = await call.client.post_message(room, text, parts=attach or ())
     call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
 

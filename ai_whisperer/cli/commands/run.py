@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from ai_whisperer.choices import nearest
-from ai_whisperer.cli.arguments import TimeoutOption, text_argument
+from ai_whisperer.cli.arguments import AttachOption, SchemaOption, TimeoutOption, schema_in, text_argument
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import CONNECTION, names_to_run
 from ai_whisperer.cli.output import Column
@@ -40,6 +40,8 @@ async def run(
     prompt: Annotated[str | None, text_argument("PROMPT", "What to do")] = None,
     *,
     timeout_seconds: TimeoutOption = None,
+    output_schema: SchemaOption = None,
+    attach: AttachOption = None,
     analysis: Annotated[bool, typer.Option("--analysis", help="Show the model's reasoning too.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show the templates and the workflows.")] = False,
 ) -> int:
@@ -68,8 +70,11 @@ async def run(
         raise typer.BadParameter(f"Say what '{what}' should do.")
     work: TemplateRun | WorkflowRun
     if workflow is None:
-        work = TemplateRun(what, prompt or "", timeout_seconds=timeout_seconds)
+        schema = schema_in(output_schema)
+        work = TemplateRun(what, prompt or "", timeout_seconds=timeout_seconds, output=schema, parts=attach or ())
     else:
+        if output_schema is not None or attach:
+            raise typer.BadParameter(f"--output-schema and --attach go with a task; '{what}' is a workflow.")
         work = WorkflowRun(workflow, prompt or workflow.prompt, timeout_seconds=timeout_seconds)
     screen = Screen(call.output, analysis=analysis)
     with until_asked_to_leave(call.output, "Stopping: the work is being cancelled.") as leaving:

@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from ai_whisperer.cli.arguments import (
+    AttachOption,
     LimitOption,
     PriorityOption,
+    SchemaOption,
     TimeoutOption,
     once_option,
     reason_option,
+    schema_in,
     text_argument,
 )
 from ai_whisperer.cli.calling import Call, Connected, Following, group
@@ -22,6 +25,7 @@ from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
+from ai_whisperer.core.attachments import described
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
@@ -60,6 +64,8 @@ async def send(
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", metavar="USD", help="For the task and everything that it causes.")
     ] = None,
+    output_schema: SchemaOption = None,
+    attach: AttachOption = None,
 ) -> None:
     """Give an agent a task."""
     unlimited = max_tokens is None and max_cost is None
@@ -71,6 +77,8 @@ async def send(
         task_id=task_id,
         timeout_seconds=seconds,
         budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
+        output=schema_in(output_schema),
+        parts=attach or (),
     )
     waits = hindrance(await call.client.get_agent_status(task.agent_id))
     if waits is not None:
@@ -117,6 +125,7 @@ async def show(
             ("cost", cost(record.usage)),
             ("error", "" if record.error is None else f"{record.error.code}: {record.error.message}"),
             ("prompt", record.prompt),
+            *([] if record.parts is None else [("with", ", ".join(map(described, record.parts)))]),
         ],
     )
     if full:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+from msgspec import UNSET, UnsetType
+
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.notifications.base import OfAgent, OfTask, Told, notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Failure
@@ -54,6 +57,7 @@ class RoomMessage(Told, frozen=True, kw_only=True):
     mentions: list[str]
     hops: int
     task_id: str | None
+    parts: list[Attachment] | UnsetType = UNSET
 
     @classmethod
     def of(cls, message: MessageRecord) -> Self:
@@ -66,6 +70,7 @@ class RoomMessage(Told, frozen=True, kw_only=True):
             mentions=list(message.mentions),
             hops=message.hops,
             task_id=message.task_id,
+            parts=UNSET if message.parts is None else list(message.parts),
         )
 
 

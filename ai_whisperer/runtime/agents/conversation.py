@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from ai_whisperer.core import contexts
 from ai_whisperer.core.compacting import has_lines
-from ai_whisperer.core.shown import RESULT_BYTES, turns_of
+from ai_whisperer.core.shown import RESULT_BYTES, notes_shown, turns_of
 from ai_whisperer.core.view import Journal, view
 from ai_whisperer.domain.compactions import CompactedThread
-from ai_whisperer.domain.conversation import ToolSpec, Turn
+from ai_whisperer.domain.conversation import ToolSpec, Turn, UserTurn
 from ai_whisperer.domain.definition import Compact
 from ai_whisperer.errors import ContextLimitError, ModelError
 from ai_whisperer.runtime.agents.journal import TaskJournal
+from ai_whisperer.runtime.agents.memory import index_of, keeps_memory
 from ai_whisperer.runtime.agents.model_step import Asking
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.session.decision import Decision
@@ -47,6 +48,7 @@ class Conversation:
 
     __slots__ = (
         "_agent",
+        "_attached",
         "_journal",
         "_shown_steps",
         "compacted",
@@ -64,6 +66,7 @@ class Conversation:
         self.is_passed_over = False
         self.turns: tuple[Turn, ...] = ()
         self.size = 0
+        self._attached = 0
         self.since = 0
         self.compacted: CompactedThread | None = None
         self.tells_rest = False
@@ -75,17 +78,35 @@ class Conversation:
             new: Sequence[Turn] = turns_of(steps[self._shown_steps :], result_bytes=self._result_bytes)
         else:
             journals = await self.journals()  # which also finds the compaction that holds
+            if keeps_memory(self._agent):
+                journals = await self._recalled(journals)
             new, self.since = view(self.compacted, journals, result_bytes=self._usual_bytes)
         self.turns = (*self.turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
         self.tells_rest = self.tells_rest or self.compacted is not None or has_lines(new)
         self._weigh(new)
 
+    async def _recalled(self, journals: list[Journal]) -> list[Journal]:
+        """Look into the agent's memory as the task begins, and journal what its model is told of it.
+
+        What the thread shows already is not told again, and nothing changes while the task runs: so a provider finds
+        the beginning of each request as it was.
+        """
+        *before, (own, steps) = journals
+        if own.notes is not None or any(step.answer is not None for step in steps):
+            return journals
+        notes = await index_of(self._agent)
+        if notes and notes != notes_shown(view(self.compacted, before).turns):
+            decision = self._agent.parts.kernel.decide(f"task:{own.id}")
+            self._journal.record_notes(decision, notes)
+            await decision.submit()
+        return [*before, (self._journal.task, steps)]
+
     def forget(self, compacted: CompactedThread | None = None) -> None:
         """Let it be put together anew: it is to be shown in another way."""
         self.compacted = compacted or self.compacted
         self.turns = ()
-        self.size = self.since = 0
+        self.size = self._attached = self.since = 0
 
     async def journals(self) -> list[Journal]:
         """The journals of the thread, that of the running task last. Tasks that are covered are not read.
@@ -152,7 +173,7 @@ class Conversation:
         size = self.size + self.beside_bytes
         if size < _FEWEST_BYTES_FOR_A_TOKEN * window.limit:
             return None
-        tokens = max(self.tokens(), contexts.least_tokens(size))
+        tokens = max(self.tokens(), contexts.least_tokens(size - self._attached))
         return (tokens, window) if tokens > window.limit else None
 
     @property
@@ -168,6 +189,8 @@ class Conversation:
         """Count what it takes in memory."""
         for turn in new:
             self.size += contexts.turn_bytes(turn)
+            if type(turn) is UserTurn and turn.parts:
+                self._attached += sum(part.size for part in turn.parts)  # whose tokens do not follow from their size
         most, work = self._agent.limits.max_context_bytes, self._agent.work
         if self.size > most or (len(work.loops) > 1 and work.context_bytes > most):
             raise ContextLimitError(

@@ -16,19 +16,23 @@ from ai_whisperer.core.file_names import file_name, file_name_before, renamed
 from ai_whisperer.domain.definition import Access, AgentDefinition
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.errors import DefinitionError, InvalidInputError
+from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO, ChosenSandbox
 from ai_whisperer.sandbox.own_code import imported_from
 from ai_whisperer.sandbox.system import interpreter_folders
+from ai_whisperer.store.attachments import AttachmentFiles
 from ai_whisperer.store.layout import WORK
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.files.taking_over import take_over
+from ai_whisperer.tools.function import CancelSignal, in_thread
 from ai_whisperer.tools.workplace import FILE, OWN, OWN_AS_WRITTEN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
 
 _log = logging.getLogger(__name__)
 _AGENTS = "agents"
+_ATTACHMENTS = "attachments"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -225,6 +229,11 @@ class Folders:
             working=definition.working_folder if definition.working_folder in folders else OWN,
         )
 
+    @property
+    def attachments(self) -> AttachmentFiles:
+        """The contents of the images and files that came with tasks and messages. No tool reaches them."""
+        return AttachmentFiles(self._root / _ATTACHMENTS)
+
     def shown(self, resource: str) -> str:
         """The name of a resource as people and models are shown it: a file by its folder, not by its path on disk."""
         if not resource.startswith(FILE):
@@ -256,6 +265,14 @@ class Folders:
         left = sorted(self._root.glob(f"{TEMPORARY}.*"))
         if left:
             self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)
+
+    async def sweep_attachments(self, reads: Reads) -> None:
+        """Remove the contents that nothing names: the process died, or refused the work, before anything did."""
+        if (self._root / _ATTACHMENTS).is_dir():
+            values = {"named": set(await reads.attachment_digests())}
+            removed = await in_thread(self.attachments.sweep, values, CancelSignal())
+            if removed:
+                _log.info("%d files that no task or message names were removed", len(removed))
 
     def _swept(self, left: Sequence[Path]) -> None:
         for path in left:

@@ -86,8 +86,18 @@ class TaskJournal:
         decision.unit.update_task(task)  # first: if it cannot be written, memory stays as it is
         self.task = task
 
+    def record_notes(self, decision: Decision, notes: str) -> None:
+        """The model is told this of the agent's memory, now and whenever the task is taken up."""
+        task = replace(self.task, notes=notes)
+        decision.unit.update_notes(task)
+        self.task = task
+
     def next_action(self) -> Next:
-        return next_action(self.steps, max_steps=self._agent.limits.max_steps_per_task)
+        return next_action(
+            self.steps,
+            max_steps=self._agent.limits.max_steps_per_task,
+            output_schema=self.task.output_schema,
+        )
 
     def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:
         """The step of a call, as it is in the journal or as it will be if it begins now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from msgspec import UNSET, Struct
@@ -13,21 +14,26 @@ from ai_whisperer.core.call_reading import read_calls, repairs_of
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.model_failures import Wait, longest_outage, longest_wait, wait_before_retry, wait_in_outage
+from ai_whisperer.core.outputs import objection_to
 from ai_whisperer.core.usage import believable, is_believable
-from ai_whisperer.domain.conversation import Answer, ToolSpec, Turn
+from ai_whisperer.domain.conversation import Answer, ToolSpec, Turn, UserTurn
+from ai_whisperer.domain.definition import TAKES_IMAGES
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
 from ai_whisperer.domain.tasks import DONE, Failure, Retried, StepRecord, StepState
-from ai_whisperer.errors import ModelError, ModelUnavailableError
+from ai_whisperer.errors import ModelError, ModelRefusedError, ModelUnavailableError
 from ai_whisperer.models.base import (
     Model,
     ModelRequest,
     StreamEvent,
     collect,
 )
+from ai_whisperer.runtime.agents.attachments import contents_for
 from ai_whisperer.runtime.agents.mcp import WaitingLoop
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
+
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Asking(Struct, frozen=True, kw_only=True):
@@ -90,12 +96,19 @@ class ModelStep:
         return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)
 
     def _read(self, answer: Answer, asking: Asking) -> Answer:
-        """The answer with the calls that are in it, also where they are not written as they should."""
+        """The answer with the calls that are in it, also where they are not written as they should.
+
+        With what is wrong with it, too, if it is the last one and does not fit the output schema of the task.
+        """
         read = read_calls(answer, self._agent.registry.told, step_id=self._step.id, turns=asking.turns)
         if read is not answer:
             for kind in repairs_of(read):
                 self._agent.parts.counters.repaired[kind] += 1
-        return read
+        schema = self._loop.running.journal.task.output_schema
+        if schema is None or read.calls:
+            return read
+        objection = objection_to(read, schema)
+        return replace(read, objection=objection) if objection else read
 
     async def _ask(self, asking: Asking) -> Answer:
         agent = self._agent
@@ -109,6 +122,7 @@ class ModelStep:
             settings=asking.settings,
             attempt=self._step.attempt,
             max_output_tokens=self._max_output_tokens,
+            attachments=await contents_for(agent, asking.turns) if any(map(_has_parts, asking.turns)) else _NONE,
         )
         tell = _ignore if asking.is_summary else StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
         self._asked_at = self._now()
@@ -124,6 +138,11 @@ class ModelStep:
             if is_being_cancelled():
                 raise
             raise ModelError("The model client cancelled its own request.") from error
+        except ModelRefusedError as error:
+            if request.attachments:
+                hint = f"Images and files went along; set `{TAKES_IMAGES}: false` in settings if it takes none."
+                raise ModelRefusedError(f"{error.message} {hint}") from None
+            raise
         except ModelError:
             raise
         except Exception as error:
@@ -280,6 +299,10 @@ async def waited_for_retry(agent: Owner, loop: ModelLoop) -> bool:
 
 def _ignore(event: StreamEvent) -> None:
     del event
+
+
+def _has_parts(turn: Turn) -> bool:
+    return type(turn) is UserTurn and bool(turn.parts)
 
 
 def _told_of(wait: Wait) -> str:

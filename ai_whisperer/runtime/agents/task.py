@@ -187,6 +187,8 @@ class RunningTask:
         """The continuation, unless a cut answer is final for the agent, or the model only says the same again."""
         if action.cut and self._agent.record.definition.cut_answers is CutAnswers.FINAL:
             return Complete(response=action.response)
+        if self.journal.task.output_schema is not None:
+            return action  # what it says has to be the output in the end: a limit holds for what comes until then
         *before, _ = self._agent.parts.continuations.parts_of(self.journal.task)
         earlier = [part.result for part in before if part.result is not None]
         if not earlier or any(step.kind is StepKind.TOOL for step in self.journal.steps):

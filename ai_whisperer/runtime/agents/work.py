@@ -16,6 +16,7 @@ from ai_whisperer.core.budgets import on_default_budget
 from ai_whisperer.core.failure_records import failure_from
 from ai_whisperer.core.lifecycle import Action
 from ai_whisperer.core.mailbox import task_for_mail
+from ai_whisperer.core.outputs import with_output_schema
 from ai_whisperer.core.queueing import Work, WorkQueue
 from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.core.usage import usage_without
@@ -94,6 +95,7 @@ class AgentWork:
         `by` is the agent, or the user, that delegates it or has broadcast the event that it is for.
         """
         task = on_default_budget(task, self._agent.limits)
+        task = with_output_schema(task, self._agent.record.definition.output_schema)
         decision.unit.insert_task(task)
         self._parts.trees.added(task)
         decision.tell(TaskQueued.of(task, summary=summary_of(task), by=by))

@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ai_whisperer.core.attachments import records_of
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
 from ai_whisperer.core.mailbox import check_mail_text
+from ai_whisperer.core.outputs import with_output_schema
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
 from ai_whisperer.core.text import check_text, one_line
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailRecord
@@ -54,6 +57,8 @@ class Intake:
         cause: str,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        output_schema: dict[str, Any] | None = None,
+        parts: tuple[Attachment, ...] | None = None,
         decision: Decision | None = None,
     ) -> TaskRecord:
         """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`.
@@ -65,7 +70,12 @@ class Intake:
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if known is not None:
-            return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
+            before = [known.agent_id, known.prompt, *(part.digest for part in known.parts or ())]
+            now = [agent.agent_id, prompt, *(part.digest for part in parts or ())]
+            if output_schema is not None:
+                before.append(_as_kept(known.output_schema))
+                now.append(_as_kept(output_schema))
+            return await self._again(known, tuple(before), tuple(now))
         agent.work.check_room()
         decision = decision or self._session.kernel.decide(cause)
         origin = _terms(timeout_seconds, budget, agent.limits, now=decision.at)
@@ -82,8 +92,13 @@ class Intake:
             priority=priority,
             created_at=decision.at,
             origin=origin,
+            parts=parts,
         )
+        task = with_output_schema(task, output_schema or agent.record.definition.output_schema)
         agent.work.accept_task(decision, task)
+        if parts is not None:
+            for record in records_of(parts, session_id=task.session_id, owner=f"task:{task.id}", now=decision.at):
+                decision.unit.insert_attachment(record)
         if task_id is not None:
             self._tasks.keep(task_id, task, until=decision.when_readable)
         await decision.commit()

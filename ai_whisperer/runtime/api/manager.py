@@ -39,6 +39,7 @@ from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
 from ai_whisperer.runtime.api.mcp import SessionMcp
+from ai_whisperer.runtime.api.memory import SessionMemory
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.api.page import Served, SessionPage
 from ai_whisperer.runtime.api.rooms import SessionRooms
@@ -62,7 +63,14 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 @told
 class AsyncAgentSessionManager(
-    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionContext, SessionLimiting
+    SessionMcp,
+    SessionMemory,
+    SessionRooms,
+    SessionSchedules,
+    SessionLocks,
+    SessionApprovals,
+    SessionContext,
+    SessionLimiting,
 ):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
@@ -204,6 +212,7 @@ class AsyncAgentSessionManager(
             raise
         self._folders.take_over()
         self._folders.sweep()
+        await self._folders.sweep_attachments(session.kernel.reads)
         self._open = (session, Intake(session))
         if self._callback is not None:
             self._notifying = Notifying(self.subscribe(), self._callback)

@@ -45,8 +45,12 @@ def requeue(session: OpenSession, decision: Decision, ended: EndedTask) -> TaskR
     for index, step in enumerate(ended.steps):
         if step.kind is not StepKind.TOOL and step.state is StepState.FAILED:
             anew = replace(step, state=StepState.STARTED, failures=0, outage_seconds=0.0, error=None, finished_at=None)
-            ended.steps[index] = anew
-            decision.unit.put_step(anew)
+        elif step.answer is not None and step.answer.objection:
+            anew = replace(step, answer=replace(step.answer, excused=True))
+        else:
+            continue
+        ended.steps[index] = anew
+        decision.unit.put_step(anew)
     queued = replace(
         task,
         state=TaskState.QUEUED,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef
+from ai_whisperer.domain.attachments import Attachment, InputPart
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.api.base import AgentRef
@@ -56,11 +57,18 @@ class SessionRooms(SessionWork):
         member, rooms = self._find_agent(agent_id).agent_id, self._session.rooms
         return await self._committed(lambda decision: rooms.remove_member(decision, self.get_room(room), member))
 
-    async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
+    async def post_message(
+        self, room: RoomRef, text: str, *, message_id: str | None = None, parts: Sequence[InputPart] = ()
+    ) -> MessageRecord:
         kernel, rooms = self._session.kernel, self._session.rooms
         known_room = self.get_room(room)
         if message_id is not None:
             checked_id(message_id)
+        kept = None
+        if parts:
+            rules.check_message_text(text)
+            most = min(self._max_attachment_bytes(member) for member in known_room.members)
+            kept = await self._keep_parts(parts, max_bytes=most)
 
         async def same_and_unseen() -> tuple[MessageRecord | None, list[MessageRecord]]:
             same = None if message_id is None else await kernel.reads.message(message_id)
@@ -69,10 +77,15 @@ class SessionRooms(SessionWork):
         known, unseen = await kernel.reads.in_turn(same_and_unseen())
         known = known if message_id is None else rooms.transcript.fresh(message_id) or known
         if known is not None:
-            return await self._same_message(known, known_room, text)
+            return await self._same_message(known, known_room, text, kept)
         return await self._committed(
             lambda decision: rooms.post(
-                decision, self.get_room(room), text, message_id=message_id or kernel.ids.new(), stored=unseen
+                decision,
+                self.get_room(room),
+                text,
+                message_id=message_id or kernel.ids.new(),
+                stored=unseen,
+                parts=kept,
             )
         )
 
@@ -113,9 +126,12 @@ class SessionRooms(SessionWork):
         await self._session.kernel.store.flushed()
         return known
 
-    async def _same_message(self, known: MessageRecord, room: RoomRecord, text: str) -> MessageRecord:
+    async def _same_message(
+        self, known: MessageRecord, room: RoomRecord, text: str, parts: tuple[Attachment, ...] | None
+    ) -> MessageRecord:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
-        if (known.room_id, known.text) != (room.id, text):
+        before, now = ([part.digest for part in each or ()] for each in (known.parts, parts))
+        if (known.room_id, known.text, before) != (room.id, text, now):
             raise DuplicateIdError(
                 f"The id '{known.id}' was used for something else. Choose another; nothing was posted."
             )

@@ -6,35 +6,40 @@ import asyncio
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, Unpack, overload
 
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.mailbox import mark_of, priority_of
+from ai_whisperer.core.output_types import schema_of, value_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
 from ai_whisperer.core.text import check_reason
+from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
-from ai_whisperer.domain.limits import EffectiveLimits
+from ai_whisperer.domain.limits import EffectiveLimits, Limits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
+from ai_whisperer.runtime.api.attachments import SessionAttachments
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
-from ai_whisperer.runtime.api.reading import SessionReader
 from ai_whisperer.runtime.api.requeueing import EndedTask, dismiss, look_up_ended, queue_when_durable, requeue
 from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.messaging.continuations import parts_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.reads import Overlay
+from ai_whisperer.session_api import OutputType, TaskTerms
+
+T = TypeVar("T")
 
 _RETRIED_AT_ONCE = 100
 """So many are one unit: others have their turn then."""
 _End = tuple[str, float | None, float | None]
 
 
-class SessionWork(SessionReader):
+class SessionWork(SessionAttachments):
     """The half of the session manager that gives work and takes it back."""
 
     def __init__(self) -> None:
@@ -55,8 +60,12 @@ class SessionWork(SessionReader):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
     ) -> TaskRecord:
         urgency, intake = priority_of(priority), self._intake
+        schema = None if output is None else schema_of(output)
+        kept = await self._keep_parts(parts, max_bytes=self._max_attachment_bytes(agent_id)) if parts else None
         known = None if intake.is_new(task_id) else await intake.known_task(task_id)
         decision = self._create_if_missing(
             agent_id,
@@ -74,8 +83,16 @@ class SessionWork(SessionReader):
             cause=by_caller(),
             timeout_seconds=timeout_seconds,
             budget=budget,
+            output_schema=schema,
+            parts=kept,
             decision=decision,
         )
+
+    def _max_attachment_bytes(self, agent: AgentRef) -> int:
+        """How large a file may be that the agent is given, also if it is not there yet."""
+        if self._session.creation.missing(agent) is not None:
+            return self._session.stated.for_agent(Limits()).max_attachment_bytes
+        return self._find_agent(agent).limits.max_attachment_bytes
 
     def _create_if_missing(self, agent: AgentRef, check: Callable[[EffectiveLimits], object]) -> Decision | None:
         """Create the agent that is named if it is not there, a template is called so and that is wanted here.
@@ -99,6 +116,16 @@ class SessionWork(SessionReader):
                 return joined(await parts_of(self._session.kernel.reads, known)) if known.continuation else known
             known = await self.get_task(continuation_id(known))
 
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: None = None, **terms: Unpack[TaskTerms]
+    ) -> str: ...
+    @overload
+    async def run_task(self, agent_id: AgentRef, prompt: str, *, output: type[T], **terms: Unpack[TaskTerms]) -> T: ...
+    @overload
+    async def run_task(
+        self, agent_id: AgentRef, prompt: str, *, output: Mapping[str, Any], **terms: Unpack[TaskTerms]
+    ) -> Any: ...
     async def run_task(
         self,
         agent_id: AgentRef,
@@ -109,7 +136,9 @@ class SessionWork(SessionReader):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
-    ) -> str:
+        output: OutputType | None = None,
+        parts: Sequence[InputPart] = (),
+    ) -> Any:
         task = await self.send_task(
             agent_id,
             prompt,
@@ -118,9 +147,11 @@ class SessionWork(SessionReader):
             task_id=task_id,
             timeout_seconds=timeout_seconds,
             budget=budget,
+            output=output,
+            parts=parts,
         )
-        ended = await self.wait_task(task)
-        return check_answered(ended).final
+        answer = check_answered(await self.wait_task(task))
+        return answer.final if output is None else value_of(output, answer.output)
 
     async def cancel_task(self, task: str | TaskRecord, *, reason: str = "cancelled by the user") -> TaskRecord:
         known = await self._last_part(task)

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from ai_whisperer.core import rooms as rules
+from ai_whisperer.core.attachments import records_of
 from ai_whisperer.core.mentions import Mentions, mentions_in
 from ai_whisperer.core.tasks import base_id
 from ai_whisperer.core.text import shortened
 from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notifications.rooms import (
@@ -134,7 +136,14 @@ class Rooms:
         return [] if turn is None else await self.stored_unseen(self._rooms[turn.room_id])
 
     def post(
-        self, decision: Decision, room: RoomRecord, text: str, *, message_id: str, stored: list[MessageRecord]
+        self,
+        decision: Decision,
+        room: RoomRecord,
+        text: str,
+        *,
+        message_id: str,
+        stored: list[MessageRecord],
+        parts: tuple[Attachment, ...] | None = None,
     ) -> MessageRecord:
         """Post a message of the user and ask those whom it is for; `stored` is what `stored_unseen` has just read."""
         rules.check_message_text(text)
@@ -149,6 +158,11 @@ class Rooms:
             self._reached.check_prompt("message", text, agent.agent_id, most=most)
             agent.work.check_room()
         message = self._message(decision, room, sender=USER, text=text, message_id=message_id, mentions=named)
+        if parts is not None:
+            message = replace(message, parts=parts)
+            owner = f"message:{message.id}"
+            for record in records_of(parts, session_id=message.session_id, owner=owner, now=decision.at):
+                decision.unit.insert_attachment(record)
         message = self._add(decision, room, message, asked=asked, stored=stored, cause=None)
         for member in absent:
             self._tell_absent(decision, message, member, "stopped")
@@ -312,6 +326,7 @@ class Rooms:
             arrival=self._kernel.next_arrival(),
             seen=seen,
             cause=cause,
+            parts=rules.parts_for(messages, seen=seen),
         )
 
     def _unsee(self, decision: Decision, room: RoomRecord, task: TaskRecord, turn: RoomTurn) -> None:

@@ -14,6 +14,7 @@ import apsw
 import msgspec
 
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
+from ai_whisperer.domain.attachments import AttachmentRecord
 from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
@@ -349,6 +350,15 @@ class SqliteStore:
 
     async def messages(self, session_id: str, room_id: str, *, after: int, limit: int) -> list[MessageRecord]:
         return self._all(queries.MESSAGES_AFTER, (session_id, room_id, after, limit), tables.MESSAGE.read)
+
+    async def attachments(self, session_id: str, *, limit: int) -> list[AttachmentRecord]:
+        return self._all(queries.ATTACHMENTS, (session_id, limit), tables.ATTACHMENT.read)
+
+    async def attachment(self, session_id: str, digest: str) -> AttachmentRecord | None:
+        return self._one(queries.ATTACHMENT, (session_id, digest), tables.ATTACHMENT.read)
+
+    async def attachment_digests(self, session_id: str) -> list[str]:
+        return self._all(queries.ATTACHMENT_DIGESTS, (session_id,), lambda row: str(row[0]))
 
     async def notifications(
         self, session_id: str, *, after: int, limit: int, max_bytes: int | None = None

@@ -57,7 +57,7 @@ async def write_file(
         except UnicodeEncodeError as error:
             raise ToolError(f"The content has a lone surrogate at character {error.start}. Remove it.") from error
 
-    change = _Change(context, path, make, version=version)
+    change = FileChange(context, path, make, version=version)
     change.is_blind = mode == "replace" and version is None
     change.makes_files = version is None
     return await change.made(lock, token)
@@ -87,7 +87,7 @@ async def edit_file(
         text = text_of(before, path=shown(path), size=len(before))
         return replaced(text, old, new, path=shown(path), everywhere=all, most_characters=_MOST_EDITED_BYTES).encode()
 
-    change = _Change(context, path, make, version=version)
+    change = FileChange(context, path, make, version=version)
     change.most_bytes = _MOST_EDITED_BYTES
     try:
         return await change.made(lock, token)
@@ -95,7 +95,7 @@ async def edit_file(
         return ToolResult(content=error.message, is_error=True)
 
 
-class _Change:
+class FileChange:
     """One change of one file. It `is_blind` if it does not matter what the file holds.
 
     `most_bytes` is a limit beside that of the agent.

@@ -12,7 +12,8 @@ export type Access = "read" | "write";
  * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
  * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
  * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
- * all.
+ * all. `output_schema` is the JSON Schema that the answers to its tasks have to fit, unless a task has one of its own;
+ * it does not hold where the agent talks, in mail and in chats.
  */
 export interface AgentDefinition {
   name?: string;
@@ -32,6 +33,7 @@ export interface AgentDefinition {
   supervision?: Supervision;
   subscribes?: string[];
   schedule?: ScheduleDefinition[];
+  output_schema?: Record<string, unknown> | null;
 }
 
 /** An agent as it is, and its definition. */
@@ -91,7 +93,9 @@ export interface AgentStatus {
 /**
  * What a finished model request brought. `provider` keeps what the provider wants to see again. `toolCalls` are those
  * that the model wrote as such. `readAs` are the calls that were read of the answer, where that is something else: they
- * were written as text, with another name, or with arguments that had to be repaired.
+ * were written as text, with another name, or with arguments that had to be repaired. `objection` is what the model is
+ * told of an answer that does not fit the output schema of its task. One that was `excused`, since the task was retried
+ * after it, does not count any more.
  */
 export interface Answer {
   text: string;
@@ -102,6 +106,8 @@ export interface Answer {
   model: string;
   provider: string | null;
   readAs: ToolCall[];
+  objection: string;
+  excused: boolean;
 }
 
 /** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
@@ -131,17 +137,56 @@ export interface ApprovalRecord {
 /** `withdrawn`: the task ended first. `expired`: it ended because its time was over. */
 export type ApprovalState = "approved" | "expired" | "pending" | "refused" | "withdrawn";
 
+/**
+ * An image or a file of a task or a message. `digest` is that of its content, which is kept once. `tokens` is about
+ * what a model needs to read it.
+ */
+export interface Attachment {
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  tokens: number;
+}
+
+/** An image or a file with its content. */
+export interface AttachmentContent {
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  data: string;
+}
+
+/** Where images and files were given, the newest first. */
+export interface AttachmentList {
+  attachments: AttachmentRecord[];
+}
+
+/** Where an image or a file was given: `owner` is `task:…` or `message:…`, `number` its place there, from 1. */
+export interface AttachmentRecord {
+  sessionId: string;
+  owner: string;
+  number: number;
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  createdAt: number;
+}
+
 /** What a task may use together with everything that it causes. */
 export interface Budget {
   maxTokens: number | null;
   maxCostUsd: number | null;
 }
 
-/** An answer in its three channels. */
+/** An answer in its three channels. `output` is the value that it is, if its task has an output schema. */
 export interface ChannelResponse {
   analysis: string;
   commentary: string;
   final: string;
+  output: unknown;
 }
 
 /** What becomes of an answer that its length has cut: another task continues it, or it is the answer as it is. */
@@ -178,6 +223,13 @@ export type Extent = "always" | "never" | "sometimes";
 export interface Failure {
   code: string;
   message: string;
+}
+
+/** An image or a file that goes along: `data` is its content in base64. */
+export interface FilePart {
+  data: string;
+  name?: string;
+  mediaType?: string;
 }
 
 /** All agents of a session by id, as they are after the notification `last_seq`. Keys as in the user guide. */
@@ -345,6 +397,8 @@ export interface Limits {
   max_tool_memory_bytes?: number | null;
   max_tool_processes?: number | null;
   max_file_bytes?: number | null;
+  max_memory_index_bytes?: number | null;
+  max_attachment_bytes?: number | null;
 }
 
 /** The limits of an agent, or of a session: what it may use in all, and the defaults of its agents. */
@@ -487,6 +541,27 @@ export interface McpToolStatus {
   hints: string[];
 }
 
+/** A file of an agent's memory; `path` is relative to the memory. */
+export interface MemoryFile {
+  path: string;
+  size: number;
+  changedAt: number;
+}
+
+/** The files of a memory, by path. */
+export interface MemoryFiles {
+  files: MemoryFile[];
+}
+
+/** A file of an agent's memory with its text. One that `isCut` is longer. */
+export interface MemoryText {
+  path: string;
+  size: number;
+  changedAt: number;
+  text: string;
+  isCut: boolean;
+}
+
 /** Messages of a room, in order. */
 export interface MessageList {
   messages: MessageRecord[];
@@ -495,7 +570,7 @@ export interface MessageList {
 /**
  * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
  * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
- * tasks in which they give it.
+ * tasks in which they give it. `parts` are the images and files that came with it.
  */
 export interface MessageRecord {
   sessionId: string;
@@ -510,6 +585,7 @@ export interface MessageRecord {
   hops: number;
   cause: string;
   createdAt: number;
+  parts: Attachment[] | null;
 }
 
 /** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
@@ -576,7 +652,8 @@ export interface OpenWait {
 
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
- * is the awaited mail that a task, or the one that it continues, is to answer.
+ * is the awaited mail that a task, or the one that it continues, is to answer. `outputSchema` is the JSON Schema that
+ * the answer of the task has to fit; what the task causes does not inherit it.
  */
 export interface Origin {
   rootId: string | null;
@@ -585,6 +662,7 @@ export interface Origin {
   reportTo: ReportTo | null;
   room: RoomTurn | null;
   answers: string | null;
+  outputSchema: Record<string, unknown> | null;
 }
 
 /** A tool call that waits for a person. */
@@ -917,7 +995,8 @@ export interface TaskList {
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
  * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
- * again. `dismissedAt` is when a person dismissed the dead letter.
+ * again. `dismissedAt` is when a person dismissed the dead letter. `notes` is what the agent was told of its memory at
+ * the beginning of the task, `parts` are the images and files given with it.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -946,6 +1025,8 @@ export interface TaskRecord {
   notBefore: number | null;
   restarts: number;
   dismissedAt: number | null;
+  notes: string | null;
+  parts: Attachment[] | null;
 }
 
 /** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
@@ -1215,7 +1296,8 @@ export interface Methods {
    * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history. An agent
    * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
    * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
-   * given once.
+   * given once. `outputSchema` is the JSON Schema that the answer has to fit: the model is told it, and asked once more
+   * if its answer does not; the value is in `result.output` then.
    */
   "async.sendTask": {
     params: {
@@ -1235,6 +1317,10 @@ export interface Methods {
       timeoutSeconds?: number | null;
       /** What the task may use together with everything that it causes. */
       budget?: TaskBudget | null;
+      /** The JSON Schema that the answer has to fit. */
+      outputSchema?: Record<string, unknown> | null;
+      /** Images and files that go along, with their content in base64. */
+      parts?: FilePart[];
     };
     result: TaskRecord;
   };
@@ -1581,6 +1667,8 @@ export interface Methods {
       text: string;
       /** The id of the message. */
       messageId?: string | null;
+      /** Images and files that go along, with their content in base64. */
+      parts?: FilePart[];
     };
     result: MessageRecord;
   };
@@ -1821,6 +1909,48 @@ export interface Methods {
     };
     result: McpServerStatus;
   };
+  /** The files that an agent keeps for itself with the tool `memory`, by path. */
+  "memory.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: MemoryFiles;
+  };
+  /** A file of an agent's memory, up to a megabyte of it; raises `UnknownFileError`. */
+  "memory.read": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** The file, relative to the memory of the agent. */
+      path: string;
+    };
+    result: MemoryText;
+  };
+  /** The images and files that came with tasks and messages, the newest first. */
+  "attachment.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: AttachmentList;
+  };
+  /** An image or a file with its content, by its digest in tasks and messages; raises `UnknownFileError`. */
+  "attachment.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** What names a tool with its exact arguments, which must be those of the call; or the content of a file. */
+      digest: string;
+    };
+    result: AttachmentContent;
+  };
   /** What people are asked about: by default what waits for a decision; null for all. */
   "approval.list": {
     params: {
@@ -1850,7 +1980,7 @@ export interface Methods {
       sessionId: string;
       /** The id of the approval, which is that of the step. */
       approvalId: string;
-      /** What names the tool with its exact arguments; it must be that of the call. */
+      /** What names a tool with its exact arguments, which must be those of the call; or the content of a file. */
       digest?: string | null;
       /** Why, in words for people and agents. */
       reason?: string;
@@ -2326,6 +2456,7 @@ export interface Notifications {
     mentions: string[];
     hops: number;
     taskId: string | null;
+    parts?: Attachment[];
   };
   /** A member was asked and answers in a task. */
   "room.answering": {

@@ -116,6 +116,14 @@ export const LIMITS: Readonly<Record<string, Readonly<Record<string, [string, st
     "max_file_bytes": [
       "File",
       "The file is not read or written as a whole."
+    ],
+    "max_attachment_bytes": [
+      "Attachment",
+      "The task or the message is refused."
+    ],
+    "max_memory_index_bytes": [
+      "Notes in the prompt",
+      "The model is told the beginning, and that there is more."
     ]
   },
   "Tools": {

@@ -113,6 +113,31 @@ describeInBrowser("the page of an agent", () => {
     await tokens.getByRole("meter").waitFor();
   });
 
+  test("what it keeps in mind is shown, and shown anew when it has changed it", async () => {
+    const { page } = stage();
+    await stage().call("async.createAgent", { agentId: "keeper", config: { name: "Keeper", tools: ["memory"] } });
+    await page.goto(page.url().replace(/\/agents\/alice.*/, "/agents/keeper?tab=memory"));
+    await page.getByText("It keeps nothing in mind.").waitFor();
+    await stage().call("async.sendTask", { agentId: "keeper", prompt: "keep in mind: <b>Low</b> tide at six" });
+    const files = page.getByRole("list", { name: "Files of its memory" });
+    await files.getByRole("button", { name: /MEMORY.md/ }).click();
+    await files.getByText("<b>Low</b> tide at six").waitFor();
+    await stage().call("async.sendTask", { agentId: "keeper", prompt: "keep in mind: Low tide at seven" });
+    await files.getByText("Low tide at seven").waitFor();
+  });
+
+  test("a task with a schema shows its value, and what was objected to its first answer", async () => {
+    const { page } = stage();
+    const outputSchema = { type: "object", properties: { boat: { type: "string" } }, required: ["boat"] };
+    const params = { agentId: "alice", prompt: "which boat", taskId: "boat", outputSchema };
+    await stage().call("async.sendTask", params);
+    await page.goto(page.url().replace(/\/agents\/keeper.*/, "/agents/alice?task=boat"));
+    await page.locator(".agent-part", { hasText: "Result" }).getByText('"boat": "Anna"').waitFor();
+    const steps = page.getByRole("list", { name: "Steps" }).getByRole("listitem");
+    await expect.poll(() => steps.count()).toBe(2);
+    expect(await steps.nth(0).textContent()).toContain("There is no JSON in your answer.");
+  });
+
   test("its log goes on as it does, and finds an entry", async () => {
     const { page } = stage();
     await tab("Log");

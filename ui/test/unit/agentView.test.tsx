@@ -6,7 +6,7 @@ import type { Notification, ServerInfo } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
 import AgentView from "../../src/views/agent/AgentView";
-import { aMail, aStep, aTask, NOTHING_USED } from "./records";
+import { aMail, anOrigin, aStep, aTask, NOTHING_USED } from "./records";
 import { note, renderAt, setStage } from "./stage";
 
 afterEach(cleanup);
@@ -151,6 +151,21 @@ describe("tasks", () => {
     expect(within(tool).getByText("untrusted")).toBeTruthy();
   });
 
+  test("one with a schema shows its value and what was objected to an answer before", async () => {
+    const outputSchema = { type: "object", required: ["city"] };
+    const origin = { ...must(anOrigin()), outputSchema };
+    const result = { analysis: "", commentary: "", final: '{"city":"Rome"}', output: { city: "Rome" } };
+    show("?task=t", {
+      "task.list": () => ({ tasks: [aTask("t", { state: "completed", origin, result })] }),
+      "task.steps": () => ({
+        steps: [aStep({ answer: { ...must(aStep().answer), text: "Rome", objection: "There is no JSON." } })],
+      }),
+    });
+    expect(await screen.findByText(/"city": "Rome"/)).toBeTruthy();
+    expect(screen.getByText("Schema")).toBeTruthy();
+    expect(await screen.findByText("There is no JSON.")).toBeTruthy();
+  });
+
   test("what is being written appears as it comes", async () => {
     show("?task=t", { "task.list": () => ({ tasks: [aTask("t", { state: "running" })] }) });
     await screen.findByRole("list", { name: "Steps" });
@@ -163,7 +178,7 @@ describe("tasks", () => {
     let count = 0;
     show("", { "task.list": () => ({ tasks: [aTask("t", { prompt: `Asked ${++count}` })] }) });
     await screen.findByText("Asked 1");
-    const result = { analysis: "", commentary: "", final: "" };
+    const result = { analysis: "", commentary: "", final: "", output: null };
     tell([note("async.task.completed", { agentId: "alice", taskId: "t", result })]);
     expect(await screen.findByText("Asked 2")).toBeTruthy();
   });
@@ -187,6 +202,41 @@ describe("tasks", () => {
 });
 
 describe("the other tabs", () => {
+  test("the memory shows its files, and the text of the one that is opened", async () => {
+    const user = userEvent.setup();
+    const { calls } = show("?tab=memory", {
+      "memory.list": () => ({
+        files: [
+          { path: "MEMORY.md", size: 9, changedAt: 5 },
+          { path: "people/ann.md", size: 14, changedAt: 6 },
+        ],
+      }),
+      "memory.read": () => ({ path: "people/ann.md", size: 99, changedAt: 6, text: "Ann likes tea.", isCut: true }),
+    });
+    expect((await screen.findByText("MEMORY.md")).parentElement?.textContent).toContain("told at each task");
+    await user.click(screen.getByRole("button", { name: /ann/ }));
+    expect(await screen.findByText("Ann likes tea.")).toBeTruthy();
+    expect(screen.getByText(/this is its beginning/)).toBeTruthy();
+    expect(calls.at(-1)).toMatchObject({ method: "memory.read", params: { agentId: "alice", path: "people/ann.md" } });
+  });
+
+  test("a memory is looked at again when a tool of the agent has ended", async () => {
+    let count = 0;
+    show("?tab=memory", { "memory.list": () => ({ files: [{ path: `file ${++count}`, size: 1, changedAt: 1 }] }) });
+    await screen.findByText("file 1");
+    tell([
+      note("step.finished", {
+        agentId: "alice",
+        taskId: "t",
+        stepId: "t.2",
+        kind: "tool",
+        state: "done",
+        tool: "memory",
+      } as never),
+    ]);
+    expect(await screen.findByText("file 2")).toBeTruthy();
+  });
+
   test("a thread shows what the model was told and what it said", async () => {
     show("?tab=threads&thread=talk", {
       "task.threads": () => ({ threads: [{ threadId: "talk", tasks: 1, firstAt: 1, lastAt: 2 }] }),

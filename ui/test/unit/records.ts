@@ -44,6 +44,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     notBefore: null,
     restarts: 0,
     dismissedAt: null,
+    notes: null,
     ...fields,
   };
 }
@@ -68,6 +69,8 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
       finish: "stop",
       model: "scripted",
       provider: null,
+      objection: "",
+      excused: false,
     },
     result: null,
     error: null,
@@ -106,3 +109,16 @@ export function aMail(mailId: string, fields: Partial<MailRecord> = {}): MailRec
 }
 
 export { NOTHING_USED };
+
+/** Where a task comes from, with nothing stated. */
+export function anOrigin(): TaskRecord["origin"] {
+  return {
+    rootId: null,
+    deadlineAt: null,
+    budget: null,
+    reportTo: null,
+    room: null,
+    answers: null,
+    outputSchema: null,
+  };
+}

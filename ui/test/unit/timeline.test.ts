@@ -41,7 +41,11 @@ class Script {
   }
 
   completed(agentId: string, taskId: string): this {
-    return this.add("async.task.completed", { agentId, taskId, result: { analysis: "", commentary: "", final: "" } });
+    return this.add("async.task.completed", {
+      agentId,
+      taskId,
+      result: { analysis: "", commentary: "", final: "", output: null },
+    });
   }
 
   step(agentId: string, taskId: string, number: number, tool?: string): this {

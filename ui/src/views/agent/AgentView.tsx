@@ -8,6 +8,7 @@ import { Header } from "./Header";
 import { LogTab } from "./LogTab";
 import { TABS, type Tab, useAgentAddress } from "./links";
 import { MailTab } from "./MailTab";
+import { MemoryTab } from "./MemoryTab";
 import { SchedulesTab } from "./SchedulesTab";
 import { TasksTab } from "./TasksTab";
 import { ThreadsTab } from "./ThreadsTab";
@@ -18,6 +19,7 @@ const CONTENTS: Record<Tab, ComponentType<{ agentId: string }>> = {
   tasks: TasksTab,
   threads: ThreadsTab,
   mail: MailTab,
+  memory: MemoryTab,
   usage: UsageTab,
   schedules: SchedulesTab,
   log: LogTab,

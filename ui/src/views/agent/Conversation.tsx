@@ -81,7 +81,11 @@ function Turns({ task }: { task: TaskRecord }) {
           <At at={task.createdAt} />
           {task.state !== "completed" && <span className="tag">{task.state}</span>}
         </p>
+        {task.notes !== null && <Folded title="Its notes" text={task.notes} />}
         <LongText text={task.prompt} />
+        {task.origin?.outputSchema != null && (
+          <Folded title="The schema of its answer" text={JSON.stringify(task.origin.outputSchema, null, 2)} mono />
+        )}
       </div>
       {steps.map((step) => (
         <Turn key={step.number} step={step} />
@@ -106,15 +110,22 @@ function Turn({ step }: { step: StepRecord }) {
     );
   if (answer === null) return null;
   return (
-    <div className="agent-turn" data-by="model">
-      <Folded title="Reasoning" text={answer.reasoning} />
-      {answer.text !== "" && <LongText text={answer.text} />}
-      {(answer.readAs.length > 0 ? answer.readAs : answer.toolCalls).map((asked) => (
-        <div key={asked.callId}>
-          <code className="tag">{asked.name}</code>
-          <LongText text={prettyJson(asked.arguments)} mono />
+    <>
+      <div className="agent-turn" data-by="model">
+        <Folded title="Reasoning" text={answer.reasoning} />
+        {answer.text !== "" && <LongText text={answer.text} />}
+        {(answer.readAs.length > 0 ? answer.readAs : answer.toolCalls).map((asked) => (
+          <div key={asked.callId}>
+            <code className="tag">{asked.name}</code>
+            <LongText text={prettyJson(asked.arguments)} mono />
+          </div>
+        ))}
+      </div>
+      {answer.objection !== "" && (
+        <div className="agent-turn" data-by="told">
+          <LongText text={answer.objection} />
         </div>
-      ))}
-    </div>
+      )}
+    </>
   );
 }

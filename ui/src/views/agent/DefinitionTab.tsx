@@ -83,6 +83,12 @@ function Definition({ details }: { details: AgentDetails }) {
           </Fact>
         )}
       </dl>
+      {definition.output_schema != null && (
+        <section className="agent-part">
+          <h2>Output schema</h2>
+          <LongText text={JSON.stringify(definition.output_schema, null, 2)} mono />
+        </section>
+      )}
       <section className="agent-part">
         <h2>Prompt</h2>
         {definition.prompt ? <LongText text={definition.prompt} /> : <p className="quiet">It has none.</p>}

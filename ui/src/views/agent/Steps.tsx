@@ -69,6 +69,12 @@ function ModelStep({ step }: { step: StepRecord }) {
         <>
           <Folded title="Reasoning" text={answer.reasoning} />
           {answer.text !== "" && <LongText text={answer.text} />}
+          {answer.objection !== "" && (
+            <div className="agent-result agent-result-error">
+              <span className="quiet">Objection</span>
+              <LongText text={answer.objection} />
+            </div>
+          )}
           {asked.length > 0 && (
             <p className="agent-calls">
               <span className="quiet">{answer.readAs.length > 0 ? "was read as " : "asks for "}</span>

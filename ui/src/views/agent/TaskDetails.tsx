@@ -158,10 +158,20 @@ function Result({ task }: { task: TaskRecord }) {
       </Part>
     );
   if (task.result === null) return null;
-  const { final, commentary, analysis } = task.result;
+  const { final, commentary, analysis, output } = task.result;
+  const schema = task.origin?.outputSchema ?? null;
   return (
     <Part title="Result">
-      {final === "" ? <p className="quiet">It said nothing in the end.</p> : <Markdown text={final} />}
+      {schema !== null && task.state === "completed" ? (
+        <>
+          <LongText text={JSON.stringify(output, null, 2)} mono />
+          <Folded title="Schema" text={JSON.stringify(schema, null, 2)} mono />
+        </>
+      ) : final === "" ? (
+        <p className="quiet">It said nothing in the end.</p>
+      ) : (
+        <Markdown text={final} />
+      )}
       <Folded title="Commentary" text={commentary} />
       <Folded title="Analysis" text={analysis} />
     </Part>

@@ -8,6 +8,7 @@ export const TABS = {
   tasks: "Tasks",
   threads: "Threads",
   mail: "Mailbox",
+  memory: "Memory",
   usage: "Usage",
   schedules: "Schedules",
   log: "Log",

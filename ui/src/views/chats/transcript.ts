@@ -89,12 +89,13 @@ async function parts(sessionId: string, taskId: string): Promise<TaskRecord[]> {
 /** The channels of an answer; all of those that continue it together. */
 export async function channelsOf(sessionId: string, taskId: string): Promise<ChannelResponse> {
   const results = (await parts(sessionId, taskId)).flatMap(({ result }) => (result === null ? [] : [result]));
-  const joined = (name: keyof ChannelResponse) =>
+  const joined = (name: "analysis" | "commentary" | "final") =>
     results
       .map((result) => result[name])
       .filter((text) => text !== "")
       .join("\n\n");
-  return { analysis: joined("analysis"), commentary: joined("commentary"), final: joined("final") };
+  const output = results.at(-1)?.output ?? null;
+  return { analysis: joined("analysis"), commentary: joined("commentary"), final: joined("final"), output };
 }
 
 const MOST_ENDINGS = 5_000;
