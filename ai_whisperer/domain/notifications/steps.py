@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ai_whisperer.domain.conversation import ToolRun, Usage
 from ai_whisperer.domain.notifications.base import OfStep, notification
-from ai_whisperer.domain.tasks import MODEL, Failure, StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.domain.tasks import TOOL, Failure, StepKind, StepRecord, StepState, TaskRecord
 
 
 @notification("step.output", "| {text:last}", level="debug")
@@ -20,9 +20,11 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
     skipped: int | UnsetType = UNSET
 
 
-@notification("step.started", "[called {tool}|asked its model]", level="debug", watched=False)
+@notification(
+    "step.started", "[kind=compaction?began a compaction|called {tool}|asked its model]", level="debug", watched=False
+)
 class StepStarted(OfStep, frozen=True, kw_only=True):
-    """A model request or a tool call began.
+    """A model request, a tool call or a compaction began. A request that would be too long becomes a compaction.
 
     `attempt` and `started_at`, when it first began, are there if it is begun again.
     """
@@ -105,15 +107,15 @@ class StepRun(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel
 
 @notification(
     "step.finished",
-    "[isError?used {tool}, which failed|used {tool}|state=failed?got no answer from its model"
+    "[kind=compaction?ended a compaction|isError?used {tool}, which failed|used {tool}|state=failed?got no answer from its model"
     "|got an answer from its model][: {usage.inputTokens:count} tokens in, {usage.outputTokens:count} out]"
     "[usage.costUsd>0?, {usage.costUsd:money}][: {error.message}]",
     level="debug",
 )
 class StepFinished(OfStep, frozen=True, kw_only=True):
-    """A model request or a tool call ended.
+    """A model request, a tool call or a compaction ended.
 
-    `requests` is how many requests to the model ended with this, if it is a model step and that is not one.
+    `requests` is how many requests to the model ended with this, if it is no tool call and that is not one.
     """
 
     kind: StepKind
@@ -140,5 +142,5 @@ class StepFinished(OfStep, frozen=True, kw_only=True):
             is_error=UNSET if result is None or not result.is_error else True,
             run=UNSET if result is None or result.run is None else StepRun.of(result.run),
             error=UNSET if step.error is None else step.error,
-            requests=UNSET if requests == 1 or step.kind is not MODEL else requests,
+            requests=UNSET if requests == 1 or step.kind is TOOL else requests,
         )

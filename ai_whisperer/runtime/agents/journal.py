@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ai_whisperer.core.next_step import (
@@ -18,7 +19,7 @@ from ai_whisperer.core.shown import mails_shown_by
 from ai_whisperer.core.usage import usage_of_all, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.limits import EffectiveLimits
-from ai_whisperer.domain.notifications.steps import StepFinished, StepStarted
+from ai_whisperer.domain.notifications.steps import StepFinished, StepRetried, StepStarted
 from ai_whisperer.domain.tasks import DONE, STARTED, TOOL, Failure, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.runtime.limits.spending import Spending
@@ -118,10 +119,25 @@ class TaskJournal:
             self.record_step(decision, step)
             self.tell_started(decision, step)
 
-    def begin_compaction(self, decision: Decision, step: StepRecord) -> None:
-        """The request that has begun is a compaction now: under its number, with all that it has used."""
-        self.count(step)
+    def begin_compaction(self, decision: Decision, step: StepRecord, *, refused: Failure | None) -> None:
+        """The request that has begun is a compaction now: under its number, with all that it has used.
+
+        `refused` is what the provider said if it was made and found too long.
+        """
+        requests = self.count(step)
         self.record_step(decision, step)
+        if refused is not None:
+            decision.tell(
+                StepRetried(
+                    agent_id=self.task.agent_id,
+                    task_id=step.task_id,
+                    step_id=step.id,
+                    attempt=step.attempt - 1,
+                    error=refused,
+                    retry_at=decision.at,
+                    requests=UNSET if requests == 1 else requests,
+                )
+            )
         self.tell_started(decision, step)
 
     def mark_shown(self, decision: Decision, step: StepRecord) -> None:

@@ -340,7 +340,7 @@ class AILoop:
 
     def _begin_compaction(self, step: StepRecord, compaction: Compaction) -> None:
         decision, journal = self._decide(), self.running.journal
-        journal.begin_compaction(decision, becoming(step, compaction))
+        journal.begin_compaction(decision, becoming(step, compaction), refused=step.error)
         self._agent.parts.spending.release(journal.task.id)
         self._next = None if self._dooms or not self._agent.may_step else Compact(step=journal.steps[-1])
         self._durable = decision.submit()

@@ -30,6 +30,7 @@ export interface AgentDefinition {
   aliases?: string[];
   limits?: Limits;
   retry?: RetryPolicy;
+  context?: ContextPolicy;
   supervision?: Supervision;
   subscribes?: string[];
   schedule?: ScheduleDefinition[];
@@ -187,6 +188,81 @@ export interface ChannelResponse {
   commentary: string;
   final: string;
   output: unknown;
+}
+
+/** Whether conversations that grow too long are made shorter: by themselves, or never. */
+export type Compact = "auto" | "off";
+
+/**
+ * From where on a thread is shown as it was, and what stands for the part before. Each one stands for all that those
+ * before it stood for, so that the last one of a thread is all that is needed. What is before `covered` is shown as its
+ * head: `first`, the first prompt of the thread, and `said`, what the person said, word for word; then the `summary`
+ * and the `card`, on which the runtime says how things stand. The task in which `covered` lies began at `coveredAt`;
+ * `ties` are tasks that are covered and began at the same instant. Results before `trimmed` are shown as one line, and
+ * later ones up to `resultBytes` each; 0 stands for the usual. `steps` counts those that are covered, and `askedTokens`
+ * is the size to come down to. While it is under way `kind` is None. `problem` says why there is no summary though one
+ * was wanted. What strangers may have written is in an `untrusted` summary.
+ */
+export interface Compaction {
+  reason: CompactionReason;
+  window: number;
+  askedTokens: number;
+  tokensBefore: number;
+  kind: CompactionKind | null;
+  tokensAfter: number;
+  steps: number;
+  covered: Place | null;
+  coveredAt: number;
+  ties: string[];
+  trimmed: Place | null;
+  resultBytes: number;
+  first: string;
+  said: string[];
+  summary: string;
+  card: string;
+  files: string[];
+  unknown: string[];
+  untrusted: boolean;
+  problem: string;
+}
+
+/** `trim`: old results are shown as one line, by the runtime. `summary`: a model wrote down what was said before. */
+export type CompactionKind = "summary" | "trim";
+
+/** `window`: the next request would be too long. `refused`: the provider said so. `asked`: a person wanted it. */
+export type CompactionReason = "asked" | "refused" | "window";
+
+/**
+ * What a model is shown of a conversation that has grown too long for it. `window` is how many tokens the model can
+ * take with its answer; without it, what is known of the model. `model` writes the summaries, without it the agent's
+ * own. Of the last answers, so many as `keep` says are kept with all their results.
+ */
+export interface ContextPolicy {
+  compact?: Compact;
+  window?: number | null;
+  model?: string;
+  keep?: number;
+}
+
+/**
+ * What the model of an agent would be shown of a thread now, in tokens by an estimate. Beyond `limitTokens` the
+ * conversation is made shorter before the next request. `windowKnown` says whether the window is stated or known of the
+ * model, rather than assumed. `cachedShare` is how much of what the agent's model was sent so far came out of the
+ * provider's cache, from 0 to 1.
+ */
+export interface ContextReport {
+  agentId: string;
+  threadId: string;
+  tokens: number;
+  window: number;
+  limitTokens: number;
+  windowKnown: boolean;
+  compacts: boolean;
+  turns: number;
+  tasks: number;
+  cachedShare: number;
+  compaction: Compaction | null;
+  compactedIn: string | null;
 }
 
 /** What becomes of an answer that its length has cut: another task continues it, or it is the answer as it is. */
@@ -675,6 +751,12 @@ export interface PendingApproval {
   at: number;
 }
 
+/** A place in a thread: after this step of this task. With the number 0 it is before the task. */
+export interface Place {
+  taskId: string;
+  number: number;
+}
+
 /** What is taken first: `urgent`, then `high`, `normal`, `low`. */
 export type Priority = "high" | "low" | "normal" | "urgent";
 
@@ -876,8 +958,8 @@ export interface Snapshot {
   deadMails: number;
 }
 
-/** A model request or a tool call. */
-export type StepKind = "model" | "tool";
+/** A model request, a tool call, or that the conversation is made shorter. */
+export type StepKind = "compaction" | "model" | "tool";
 
 /** The steps of a task, in order. */
 export interface StepList {
@@ -885,13 +967,14 @@ export interface StepList {
 }
 
 /**
- * One model request or one tool call of a task: the unit of the journal. `attempt` counts the starts, `failures` those
- * attempts that failed by themselves, outages of the provider apart. A failed attempt leaves its error and the time of
- * the next one in `error` and `retryAt`; the step is repeated under the same id. `requests` counts the model requests
- * that were made and ended, by an answer, by a failure or cut off, and `requestSeconds` is how long these took
- * together, without the waits before and between them. A step that is taken up again keeps them. `outageSeconds` is how
- * long the step was held up because its provider was down or could not be reached: the requests that failed so, and the
- * waits after them.
+ * One model request, tool call or compaction of a task: the unit of the journal. A model request that turns out to be
+ * too long becomes a `compaction` under its number, and the request is the next step. The summary, if a model is asked
+ * for one, is its `answer`. `attempt` counts the starts, `failures` those attempts that failed by themselves, outages
+ * of the provider apart. A failed attempt leaves its error and the time of the next one in `error` and `retryAt`; the
+ * step is repeated under the same id. `requests` counts the model requests that were made and ended, by an answer, by a
+ * failure or cut off, and `requestSeconds` is how long these took together, without the waits before and between them.
+ * A step that is taken up again keeps them. `outageSeconds` is how long the step was held up because its provider was
+ * down or could not be reached: the requests that failed so, and the waits after them.
  */
 export interface StepRecord {
   sessionId: string;
@@ -911,6 +994,7 @@ export interface StepRecord {
   requests: number;
   requestSeconds: number;
   outageSeconds: number;
+  compaction: Compaction | null;
 }
 
 /** What the processes of a tool call took, and the sandbox that held them. */
@@ -976,6 +1060,7 @@ export interface TaskBudget {
 
 /** What a task came from. */
 export type TaskKind =
+  | "compaction"
   | "continuation"
   | "delegated_task"
   | "event"
@@ -1506,6 +1591,39 @@ export interface Methods {
       sessionId: string;
     };
     result: DeadLetters;
+  };
+  /**
+   * What the agent's model would be shown of a thread now: how much that is, and how it was made shorter last. Without
+   * a thread it is the one in which the agent was given something last.
+   */
+  "context.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** The id of the conversation that it belongs to. */
+      threadId?: string | null;
+    };
+    result: ContextReport;
+  };
+  /**
+   * Make what the agent's model is shown of a thread as short as can be. The answer is the task that does it. Without
+   * `threadId` it is the thread in which the agent was given something last. Nothing is deleted: the journal keeps all
+   * of it. Under the same `taskId` it is done once, however often it is called.
+   */
+  "context.compact": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** The id of the conversation that it belongs to. */
+      threadId?: string | null;
+      /** The id of the task. */
+      taskId?: string | null;
+    };
+    result: TaskRecord;
   };
   /**
    * Send mail from the user to an agent. When this is answered the mail is on disk. A caller that gives a `mailId` may
@@ -2306,7 +2424,7 @@ export interface Notifications {
     text: string;
     skipped?: number;
   };
-  /** A model request or a tool call began. */
+  /** A model request, a tool call or a compaction began. A request that would be too long becomes a compaction. */
   "step.started": {
     agentId: string;
     taskId: string;
@@ -2334,7 +2452,7 @@ export interface Notifications {
     stepId: string;
     attempt: number;
   };
-  /** A model request or a tool call ended. */
+  /** A model request, a tool call or a compaction ended. */
   "step.finished": {
     agentId: string;
     taskId: string;
@@ -2347,6 +2465,20 @@ export interface Notifications {
     run?: StepRun;
     error?: Failure;
     requests?: number;
+  };
+  /** A conversation was made shorter, so that the agent's model can take it. The journal keeps all of it. */
+  "context.compacted": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+    threadId: string;
+    kind: CompactionKind;
+    reason: CompactionReason;
+    tokensBefore: number;
+    tokensAfter: number;
+    window: number;
+    steps: number;
+    problem?: string;
   };
   /** A mail was accepted. */
   "mail.sent": {

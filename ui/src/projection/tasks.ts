@@ -109,7 +109,7 @@ function finished(draft: Draft, { at, params }: NotificationOf<"step.finished">)
     const lastStepAt = Math.max(task.lastStepAt ?? at, at);
     draft.change("tasks", taskId, { steps, ...(task.state === "running" ? { lastStepAt } : {}) });
   }
-  spend(draft, agentId, kind === "model" ? { modelCalls: requests ?? 1, ...usage } : { toolCalls: 1 });
+  spend(draft, agentId, kind === "tool" ? { toolCalls: 1 } : { modelCalls: requests ?? 1, ...usage });
   if (task?.state === "running") {
     wasActive(draft, agentId, at);
     showWork(draft, agentId);

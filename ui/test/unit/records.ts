@@ -80,6 +80,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
     requests: 1,
     requestSeconds: 1,
     outageSeconds: 0,
+    compaction: null,
     ...fields,
   };
 }

@@ -11,6 +11,7 @@ import { changesTask, changesTasks } from "../../state/changes";
 import { useHorizon } from "../../state/horizon";
 import { useNewest } from "../../state/newest";
 import { usePage } from "../../state/page";
+import { CompactionDivider } from "./CompactionDivider";
 import { Folded, prettyJson } from "./Folded";
 import { TaskLink, useAgentAddress } from "./links";
 import { StreamText } from "./StreamText";
@@ -97,6 +98,7 @@ function Turns({ task }: { task: TaskRecord }) {
 
 function Turn({ step }: { step: StepRecord }) {
   const { answer, result, call } = step;
+  if (step.kind === "compaction") return <CompactionDivider step={step} />;
   if (step.kind === "tool")
     return (
       <div className="agent-turn" data-by="tool">

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Link } from "wouter";
+import type { StepKind } from "../../client/client";
 import { useActing } from "../../parts/acting";
 import { count, money, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
@@ -14,6 +15,8 @@ import { useWorld } from "../../state/page";
 import { TaskLink } from "./links";
 import { Reasons } from "./Reasons";
 import { SendTask } from "./SendTask";
+
+const STEP_WORDS: Partial<Record<StepKind, string>> = { model: "model request", compaction: "compaction" };
 
 /** Who the agent is, what it does and why, and everything that can be done with it. */
 export function Header({ agent }: { agent: Agent }) {
@@ -64,7 +67,7 @@ function Running({ agent }: { agent: Agent }) {
                 for <Since at={task.startedAt} />
               </span>
             )}
-            {step && <span className="tag">{step.kind === "model" ? "model request" : (step.tool ?? "tool")}</span>}
+            {step && <span className="tag">{STEP_WORDS[step.kind] ?? step.tool ?? "tool"}</span>}
             {task && <Progress percent={task.progressPercent} note={task.progressNote} />}
           </li>
         );

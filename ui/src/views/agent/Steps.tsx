@@ -10,6 +10,7 @@ import { useAnswer } from "../../state/answers";
 import { changesTask } from "../../state/changes";
 import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
+import { CompactionDivider } from "./CompactionDivider";
 import { Folded, prettyJson } from "./Folded";
 import { StreamText } from "./StreamText";
 
@@ -36,7 +37,10 @@ export function Steps({ taskId, isRunning }: { taskId: string; isRunning: boolea
           <ol className="agent-steps" aria-label="Steps">
             {steps.slice(-most).map((step) => (
               <li key={step.number} className="agent-step" data-state={step.state}>
-                {step.kind === "model" ? <ModelStep step={step} /> : <ToolStep step={step} />}
+                {step.kind === "compaction" && <StepHead step={step} title="Conversation made shorter" />}
+                {step.kind === "compaction" && <CompactionDivider step={step} />}
+                {step.kind === "model" && <ModelStep step={step} />}
+                {step.kind === "tool" && <ToolStep step={step} />}
               </li>
             ))}
           </ol>
@@ -135,7 +139,7 @@ function StepHead({ step, title, children }: StepHeadProps) {
     <>
       <div className="agent-step-head">
         <span className="quiet agent-number">{step.number}</span>
-        <Icon name={step.kind === "model" ? "agent" : "tools"} size={14} />
+        <Icon name={step.kind === "tool" ? "tools" : "agent"} size={14} />
         <strong>{title}</strong>
         <span className="agent-row-facts quiet">
           {children}

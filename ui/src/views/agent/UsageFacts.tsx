@@ -7,7 +7,7 @@ export function UsageFacts({ usage, label }: { usage: Usage; label: string }) {
     ["model calls", count(usage.modelCalls)],
     ["tool calls", count(usage.toolCalls)],
     ["tokens in", count(usage.inputTokens)],
-    ["of them cached", count(usage.cachedTokens)],
+    ["of them cached", cached(usage)],
     ["tokens out", count(usage.outputTokens)],
     ["money", money(usage.costUsd)],
     ["time", duration(usage.wallSeconds)],
@@ -17,6 +17,12 @@ export function UsageFacts({ usage, label }: { usage: Usage; label: string }) {
   ];
   if (usage.unpricedTokens > 0) figures.push(["tokens without a price", count(usage.unpricedTokens)]);
   return <Figures label={label} figures={figures} />;
+}
+
+/** How much of what was sent came out of the provider's cache. */
+function cached({ cachedTokens, inputTokens }: Usage): string {
+  const share = inputTokens > 0 ? Math.round((100 * cachedTokens) / inputTokens) : 0;
+  return cachedTokens > 0 ? `${count(cachedTokens)} (${share} %)` : "0";
 }
 
 /** Figures side by side, each below its name. */

@@ -1,4 +1,4 @@
-import type { Notification, NotificationName, NotificationOf } from "../../client/client";
+import type { Notification, NotificationName, NotificationOf, StepKind } from "../../client/client";
 import { words } from "../../parts/format";
 import { type Waited, waitedFor } from "../../parts/waited";
 import type { World } from "../../projection/world";
@@ -20,7 +20,15 @@ export function chartFrom(world: World): Chart {
     const loop = beginLoop(draft, { ...common, agentId, taskId, label, start, attempt });
     for (const step of steps.values()) {
       const { stepId, tool, kind: doing, startedAt: since } = step;
-      const bar = { ...common, id: `step:${stepId}`, kind: doing, agentId, taskId, parent: loop.id, start: since };
+      const bar = {
+        ...common,
+        id: `step:${stepId}`,
+        kind: barOf(doing),
+        agentId,
+        taskId,
+        parent: loop.id,
+        start: since,
+      };
       draft.begin(`step:${stepId}`, { ...bar, label: tool ?? "model" });
     }
   }
@@ -157,12 +165,17 @@ function beginLoop(draft: ChartDraft, { attempt, ...begun }: Begun): Bar {
   return loop;
 }
 
+/** A compaction is drawn as the request that it was to be. */
+function barOf(kind: StepKind): "model" | "tool" {
+  return kind === "tool" ? "tool" : "model";
+}
+
 function beginStep(draft: ChartDraft, note: NotificationOf<"step.started"> | NotificationOf<"step.finished">): void {
   const { agentId, taskId, stepId, kind, tool } = note.params;
   draft.end(`step:${stepId}`, note.at, "interrupted");
   draft.begin(`step:${stepId}`, {
     id: `step:${stepId}`,
-    kind,
+    kind: barOf(kind),
     agentId,
     taskId,
     parent: draft.loops.get(taskId) ?? null,
