@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ai_whisperer.domain.agents import AgentStatus as AgentStatus
     from ai_whisperer.domain.approvals import ApprovalRecord as ApprovalRecord
     from ai_whisperer.domain.approvals import ApprovalState as ApprovalState
+    from ai_whisperer.domain.attachments import Attachment as Attachment
+    from ai_whisperer.domain.attachments import AttachmentContent as AttachmentContent
+    from ai_whisperer.domain.attachments import AttachmentRecord as AttachmentRecord
+    from ai_whisperer.domain.attachments import InputFile as InputFile
     from ai_whisperer.domain.conversation import ChannelResponse as ChannelResponse
     from ai_whisperer.domain.definition import AgentDefinition as AgentDefinition
     from ai_whisperer.domain.definition import RetryPolicy as RetryPolicy
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from ai_whisperer.domain.locks import LockRecord as LockRecord
     from ai_whisperer.domain.locks import LockSummary as LockSummary
     from ai_whisperer.domain.mail import MailRecord as MailRecord
+    from ai_whisperer.domain.memory import MemoryFile as MemoryFile
+    from ai_whisperer.domain.memory import MemoryText as MemoryText
     from ai_whisperer.domain.notification import Notification as Notification
     from ai_whisperer.domain.rooms import MessageRecord as MessageRecord
     from ai_whisperer.domain.rooms import RoomRecord as RoomRecord
@@ -98,12 +104,14 @@ _HOMES = {
     "client.client": "Client",
     "domain.agents": "AgentState AgentStatus",
     "domain.approvals": "ApprovalRecord ApprovalState",
+    "domain.attachments": "Attachment AttachmentContent AttachmentRecord InputFile",
     "domain.conversation": "ChannelResponse",
     "domain.definition": "AgentDefinition RetryPolicy Supervision",
     "domain.events": "EventRecord",
     "domain.limits": "Limits SessionLimits",
     "domain.locks": "LockCheck LockRecord LockSummary",
     "domain.mail": "MailRecord",
+    "domain.memory": "MemoryFile MemoryText",
     "domain.notification": "Notification",
     "domain.rooms": "MessageRecord RoomRecord",
     "domain.schedules": "MissedRuns ScheduleDefinition ScheduleRecord",

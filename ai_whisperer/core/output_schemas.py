@@ -82,7 +82,7 @@ def _check_spelling(keyword: str, place: str) -> None:
 
 
 def _check_ends(root: dict[str, Any]) -> None:
-    """Raise if references lead in a circle at the same value: nobody could say what fits it."""
+    """Raise if references lead in a cycle at the same value: nobody could say what fits it."""
     done: set[int] = set()
     on_the_way: set[int] = set()
 
@@ -90,7 +90,7 @@ def _check_ends(root: dict[str, Any]) -> None:
         if not isinstance(schema, dict) or id(schema) in done:
             return
         if id(schema) in on_the_way:
-            raise _wrong(path, "its references lead in a circle")
+            raise _wrong(path, "its references lead in a cycle")
         on_the_way.add(id(schema))
         if "$ref" in schema:
             walk(target(schema["$ref"], root), path)

@@ -45,7 +45,7 @@ def value_of(output: Any, value: Any) -> Any:
         return _adapter(output).validate_python(value) if hasattr(output, _PYDANTIC) else msgspec.convert(value, output)
     except Exception as error:  # a type may check itself in ways of its own
         raise OutputError(
-            f"The answer fits the schema of {_name(output)}, but is none: {error}. See `result.output` of the task."
+            f"The answer fits the schema of {_name(output)}, but cannot be one: {error}. See `result.output`."
         ) from error
 
 

@@ -79,7 +79,7 @@ class Answer(Record, frozen=True, kw_only=True, omit_defaults=True):
     that is something else: they were written as text, with another name, or with arguments that had to be repaired.
 
     `objection` is what the model is told of an answer that does not fit the output schema of its task. One that was
-    `excused`, since the task was retried after it, does not count any more.
+    `excused`, since the task was retried after it, no longer counts.
     """
 
     text: str = ""

@@ -10,7 +10,9 @@ import apsw
 import pytest
 from msgspec.structs import asdict, replace
 
+from ai_whisperer.core.attachments import records_of
 from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
@@ -90,6 +92,13 @@ def a_row_in_every_table(session_id: str) -> Unit:
         RoomRecord(session_id=session_id, id="r", kind=RoomKind.GROUP, title="Team", members=("alice",), hop_limit=4)
     )
     unit.insert_message(MessageRecord(session_id=session_id, id="m", room_id="r", number=1, sender="user", text="Hi"))
+    (given,) = records_of(
+        [Attachment(digest="d", media_type="text/plain", size=1, name="a.txt")],
+        session_id=session_id,
+        owner="task:t",
+        now=1.0,
+    )
+    unit.insert_attachment(given)
     unit.put_limits(session_id, SessionLimits(max_tokens=1))
     unit.put_link(session_id, Link(kind=LinkKind.MAIL, sender="user", recipient="alice", count=1, last_at=1.0))
     tell(unit, session_id, "told", params={})
@@ -244,6 +253,8 @@ def test_the_sessions_are_found_without_reading_their_histories() -> None:
         (queries.IDS_OF_TREE, ("s", "t"), {"task_by_root"}),
         (queries.STEPS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
         (queries.OPEN_TASKS, ("s",), {"task_open"}),
+        (queries.ATTACHMENTS, ("s", 9), {"attachment_by_time"}),
+        (queries.ATTACHMENT, ("s", "d"), {"attachment_by_digest"}),
         (queries.DEAD_TASKS, ("s",), {"task_dead_letter"}),
         (queries.FAILURES_SINCE, ("s", 1.0), {"task_dead"}),
         (queries.OPEN_MAIL, ("s",), {"mail_open", "task_open", "sqlite_autoindex_mail_1"}),

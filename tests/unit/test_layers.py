@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "__init__": WORDS | {"store", "runtime", "templates", "tools", "client", "scripting", "task_stream"},
     "core": WORDS | {"core"},
+    "input_parts": WORDS | {"core"},
     "task_stream": WORDS | {"core"},
     "session_api": WORDS | {"core", "templates", "task_stream"},
     "store": WORDS | {"core", "store"},
@@ -36,7 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "tools": WORDS | {"core", "sandbox", "tools"},
     "templates": WORDS | {"core", "templates"},
     "runtime": WORDS
-    | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "session_api", "task_stream"},
+    | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "session_api", "task_stream"}
+    | {"input_parts"},
     "protocol": WORDS | {"templates", "protocol", "session_api"},
     "server": WORDS
     | {
@@ -52,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
         "session_api",
         "__init__",
     },
-    "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "__init__"},
+    "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "input_parts", "__init__"},
     "scripting": WORDS | {"core", "models", "client", "server", "scripting", "session_api", "task_stream"},
     "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS

@@ -171,5 +171,5 @@ def test_a_type_that_checks_itself_further_says_so() -> None:
             if self.number % 2:
                 raise ValueError("odd")
 
-    with pytest.raises(OutputError, match=r"none: odd"):
+    with pytest.raises(OutputError, match=r"cannot be one: odd"):
         value_of(Even, {"number": 1})

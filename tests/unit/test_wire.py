@@ -41,6 +41,7 @@ PLAIN: Mapping[Any, st.SearchStrategy[Any]] = {
     int: NUMBERS,
     float: FRACTIONS,
     bool: st.booleans(),
+    bytes: st.binary(max_size=8),
     type(None): st.none(),
     Any: JSON,
 }

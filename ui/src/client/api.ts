@@ -96,7 +96,7 @@ export interface AgentStatus {
  * that the model wrote as such. `readAs` are the calls that were read of the answer, where that is something else: they
  * were written as text, with another name, or with arguments that had to be repaired. `objection` is what the model is
  * told of an answer that does not fit the output schema of its task. One that was `excused`, since the task was retried
- * after it, does not count any more.
+ * after it, no longer counts.
  */
 export interface Answer {
   text: string;

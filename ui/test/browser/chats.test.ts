@@ -47,6 +47,43 @@ describeInBrowser("chats", () => {
     expect(await messages().locator(".chat-message").count()).toBe(2);
   });
 
+  test("an image and a file go along; the image is shown, the file is saved and not opened", async () => {
+    const { page } = stage();
+    const image = await page.screenshot({ clip: { x: 0, y: 0, width: 40, height: 30 } });
+    const text = Buffer.from("<script>alert(1)</script> Low tide at six.");
+    await page.getByLabel("Images and files").setInputFiles([
+      { name: "chart.png", mimeType: "image/png", buffer: image },
+      { name: "tide.html", mimeType: "text/html", buffer: text },
+    ]);
+    await page.getByRole("list", { name: "Goes along" }).getByText("chart.png").waitFor();
+    await say("tide table, as in these");
+    const shown = messages().getByRole("img", { name: "chart.png" });
+    await shown.waitFor();
+    const width = () => shown.evaluate((each) => (each as HTMLImageElement).naturalWidth);
+    await expect.poll(width).toBeGreaterThanOrEqual(40);
+    const saving = page.waitForEvent("download");
+    await messages()
+      .getByRole("button", { name: /tide.html/ })
+      .click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toBe("tide.html");
+    await page.reload();
+    await expect.poll(width).toBeGreaterThanOrEqual(40);
+    await messages().getByText("Low tide is at six").waitFor();
+  });
+
+  test("a file that is too large is told, and the message stays", async () => {
+    const { page } = stage();
+    const large = { name: "large.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc((5 << 20) + 1) };
+    await page.getByLabel("Images and files").setInputFiles(large);
+    await page.getByRole("list", { name: "Goes along" }).getByText("large.bin").waitFor();
+    await say("tide table again");
+    await page.getByRole("alert").getByText("max_attachment_bytes").waitFor();
+    expect(await field().inputValue()).toBe("tide table again");
+    await page.getByRole("button", { name: "Leave large.bin out" }).click();
+    await field().fill("");
+  });
+
   test("a group is made, and its agents answer at once, side by side", async () => {
     const { page } = stage();
     await page.getByRole("button", { name: "New group" }).click();

@@ -76,7 +76,7 @@ function stage(
       sender: "user",
       text: "",
     },
-    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index, ...fields },
+    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index, parts: null, ...fields },
   }));
   const started = (agentId: string) => note("agent.started", { agentId, reason: "" });
   const before = [created("ann"), created("bob"), started("ann"), started("bob"), note("room.created", GROUP)];
@@ -84,6 +84,7 @@ function stage(
     "room.messages": ({ after = 0, limit = 100 }) => ({ messages: records.slice(after, after + limit) }),
     "room.post": post,
     "task.get": () => TASK as TaskRecord,
+    "attachment.get": () => ({ ...PICTURE, data: "aGVsbG8=" }),
     "room.openChat": () => opened("chat~bob"),
     "room.create": () => opened("new"),
     "room.removeMember": ({ agentId }) => {
@@ -105,6 +106,34 @@ function show(address = "/s/default/chats/team") {
 }
 
 const field = () => screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" });
+
+const PICTURE = { digest: "a".repeat(64), mediaType: "image/png", size: 70, name: "chart.png", tokens: 86 };
+const DRAWING = { digest: "b".repeat(64), mediaType: "image/svg+xml", size: 9, name: "evil.svg", tokens: 50 };
+
+describe("images and files", () => {
+  test("images that run nothing are shown, all else is only to be saved", async () => {
+    stage([{ text: "Look.", parts: [PICTURE, DRAWING] }]);
+    show();
+    const picture = await screen.findByRole<HTMLImageElement>("img", { name: "chart.png" });
+    expect(picture.src).toBe("data:image/png;base64,aGVsbG8=");
+    expect(screen.getAllByRole("img", { name: /png|svg/ })).toHaveLength(1);
+    expect(screen.getByRole("button", { name: /evil.svg/ })).toBeTruthy();
+  });
+
+  test("those that are chosen go along with the next message, and one can be left out", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage();
+    show();
+    const chosen = [new File(["hello"], "a.txt"), new File(["no"], "b.txt")];
+    await user.upload(screen.getByLabelText("Images and files"), chosen);
+    await user.click(await screen.findByRole("button", { name: "Leave b.txt out" }));
+    await user.type(field(), "Look.{Enter}");
+    await waitFor(() => expect(calls.at(-1)?.method).toBe("room.post"));
+    const params = calls.find(({ method }) => method === "room.post")?.params;
+    expect(params).toMatchObject({ text: "Look.", parts: [{ name: "a.txt", data: "aGVsbG8=" }] });
+    await waitFor(() => expect(screen.queryByText("a.txt")).toBeNull());
+  });
+});
 
 describe("a room", () => {
   test("shows what was said, the newest page of it", async () => {

@@ -45,6 +45,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     restarts: 0,
     dismissedAt: null,
     notes: null,
+    parts: null,
     ...fields,
   };
 }

@@ -12,4 +12,5 @@ CREATE TABLE attachment (
   created_at REAL NOT NULL,
   PRIMARY KEY (session_id, owner, number)
 ) WITHOUT ROWID;
-CREATE INDEX attachment_by_digest ON attachment (session_id, digest);
+CREATE INDEX attachment_by_time ON attachment (session_id, created_at);
+CREATE INDEX attachment_by_digest ON attachment (session_id, digest, created_at);

@@ -2,6 +2,7 @@ import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { Notification, StepRecord, TaskRecord } from "../../client/client";
 import { allAsOf, stepAsOf, taskAsOf } from "../../history/asOf";
+import { Attachments } from "../../parts/Attachments";
 import { words } from "../../parts/format";
 import { LongText } from "../../parts/LongText";
 import { Loaded } from "../../parts/Messages";
@@ -84,6 +85,7 @@ function Turns({ task }: { task: TaskRecord }) {
         </p>
         {task.notes !== null && <Folded title="Its notes" text={task.notes} />}
         <LongText text={task.prompt} />
+        <Attachments parts={task.parts} />
         {task.origin?.outputSchema != null && (
           <Folded title="The schema of its answer" text={JSON.stringify(task.origin.outputSchema, null, 2)} mono />
         )}

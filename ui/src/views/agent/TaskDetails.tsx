@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import type { Notification, TaskRecord } from "../../client/client";
 import { allAsOf, taskAsOf } from "../../history/asOf";
+import { Attachments } from "../../parts/Attachments";
 import { useActing } from "../../parts/acting";
 import { Confirm } from "../../parts/Dialog";
 import { Fact } from "../../parts/Fact";
@@ -34,6 +35,7 @@ export function TaskDetails({ record, row }: { record: TaskRecord; row: Pick<Tas
       <Facts task={task} tree={shownTree} />
       <Part title="Prompt">
         <LongText text={withoutMarks(task.prompt)} />
+        <Attachments parts={task.parts} />
       </Part>
       <Result task={task} />
       {shownTree.length > 1 && (

@@ -7,6 +7,7 @@ import type { Room } from "../../projection/world";
 import { nameIn } from "../../state/names";
 import { useIsLive, usePage, useWorld, whyNotLive } from "../../state/page";
 import { server } from "../../state/server";
+import { Attach, type Chosen, ChosenFiles, contentsOf } from "./Attaching";
 import { type Candidate, candidates, completed, mentionAt } from "./completion";
 import { type Draft, draftOf, keepDraft } from "./drafts";
 
@@ -22,7 +23,7 @@ interface ComposerProps {
 /** Where one writes. Enter sends, Shift and Enter begin a line, `@` offers the members. */
 export function Composer({ room, onSent, onMembers }: ComposerProps) {
   const isLive = useIsLive();
-  const { draft, write, send, isSending, error } = useSending(room.roomId, onSent);
+  const { draft, files, write, choose, remove, send, isSending, error } = useSending(room.roomId, onSent);
   const field = useRef<HTMLTextAreaElement>(null);
   const caretAfter = useRef<number | null>(null);
   const choice = useChoice(room, draft.text, (text, caret) => {
@@ -54,7 +55,9 @@ export function Composer({ room, onSent, onMembers }: ComposerProps) {
     >
       {error && <Failed error={error} canSend={canSend} onMembers={onMembers} />}
       {isOpen && <Offers id={listId} {...choice} />}
+      <ChosenFiles files={files} onRemove={remove} />
       <div className="chat-write">
+        <Attach disabled={!isLive || isSending} onChoose={(chosen) => void choose(chosen)} />
         <textarea
           ref={field}
           rows={Math.min(8, draft.text.split("\n").length)}
@@ -72,6 +75,12 @@ export function Composer({ room, onSent, onMembers }: ComposerProps) {
           onSelect={(event) => choice.look(event.currentTarget.selectionStart)}
           onBlur={() => choice.look(null)}
           onKeyDown={onKeyDown}
+          onPaste={(event) => {
+            const { files: pasted } = event.clipboardData;
+            if (pasted.length === 0) return;
+            event.preventDefault();
+            void choose([...pasted]);
+          }}
         />
         <button type="submit" className="primary" disabled={!canSend} title={isLive ? "Send (Enter)" : whyNotLive()}>
           <Icon name="send" size={16} />
@@ -141,6 +150,7 @@ function useSending(roomId: string, onSent: () => void) {
   const [draft, setDraft] = useState(() => draftOf(sessionId, roomId));
   const [isSending, setIsSending] = useState(false);
   const [error, setError] = useState<Error | null>(null);
+  const [files, setFiles] = useState<readonly Chosen[]>([]);
   const keep = (changed: Draft) => {
     setDraft(changed);
     keepDraft(sessionId, roomId, changed);
@@ -151,8 +161,10 @@ function useSending(roomId: string, onSent: () => void) {
     setError(null);
     setIsSending(true);
     try {
-      await server().call("room.post", { sessionId, roomId, ...tried });
+      const parts = files.map(({ name, data }) => ({ name, data }));
+      await server().call("room.post", { sessionId, roomId, ...tried, ...(parts.length > 0 ? { parts } : {}) });
       keep({ text: "", messageId: null });
+      setFiles([]);
       onSent();
     } catch (problem) {
       setError(problem as Error);
@@ -165,7 +177,20 @@ function useSending(roomId: string, onSent: () => void) {
     keep({ text, messageId: null }); // another text is another message
     setError(null); // which was not tried yet
   };
-  return { draft, write, send, isSending, error };
+  const change = (changed: readonly Chosen[]) => {
+    setFiles(changed);
+    keep({ text: draft.text, messageId: null }); // with other files it is another message
+    setError(null);
+  };
+  const choose = async (chosen: readonly File[]) => {
+    try {
+      change([...files, ...(await contentsOf(chosen))]);
+    } catch (problem) {
+      setError(problem as Error);
+    }
+  };
+  const remove = (file: Chosen) => change(files.filter((each) => each !== file));
+  return { draft, files, write, choose, remove, send, isSending, error };
 }
 
 /** The members that fit the mention at the caret, and which of them is active. */

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { useShallow } from "zustand/react/shallow";
 import type { MessageRecord } from "../../client/client";
+import { Attachments } from "../../parts/Attachments";
 import { Markdown } from "../../parts/Markdown";
 import { At } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
@@ -68,6 +69,7 @@ function Message({ message, mentions }: { message: MessageRecord; mentions: read
       </header>
       {taskId !== null && <Thoughts taskId={taskId} stream={null} />}
       <Markdown text={text} mentions={mentions} />
+      <Attachments parts={message.parts} />
     </article>
   );
 }

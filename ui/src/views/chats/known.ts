@@ -84,7 +84,8 @@ function heardOne(known: Known, note: Notification): Known {
     case "room.message": {
       if (known.messages.has(note.params.number)) return known;
       const { sessionId, cause, at } = note;
-      return read(known, [{ ...note.params, sessionId, cause, createdAt: at, asked: {} }]);
+      const parts = note.params.parts ?? null;
+      return read(known, [{ ...note.params, sessionId, cause, createdAt: at, asked: {}, parts }]);
     }
     case "room.answering": {
       const { number, agentId, taskId } = note.params;
