@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ai_whisperer.domain.locks import LockCheck as LockCheck
     from ai_whisperer.domain.locks import LockRecord as LockRecord
     from ai_whisperer.domain.locks import LockSummary as LockSummary
+    from ai_whisperer.domain.mail import MailDraft as MailDraft
     from ai_whisperer.domain.mail import MailRecord as MailRecord
     from ai_whisperer.domain.memory import MemoryFile as MemoryFile
     from ai_whisperer.domain.memory import MemoryText as MemoryText
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from ai_whisperer.scripting import resume_schedule as resume_schedule
     from ai_whisperer.scripting import run_task as run_task
     from ai_whisperer.scripting import send_mail as send_mail
+    from ai_whisperer.scripting import send_mails as send_mails
     from ai_whisperer.scripting import send_task as send_task
     from ai_whisperer.scripting import sent_mail as sent_mail
     from ai_whisperer.scripting import sleep_agent as sleep_agent
@@ -110,7 +112,7 @@ _HOMES = {
     "domain.events": "EventRecord",
     "domain.limits": "Limits SessionLimits",
     "domain.locks": "LockCheck LockRecord LockSummary",
-    "domain.mail": "MailRecord",
+    "domain.mail": "MailDraft MailRecord",
     "domain.memory": "MemoryFile MemoryText",
     "domain.notification": "Notification",
     "domain.rooms": "MessageRecord RoomRecord",
@@ -126,8 +128,8 @@ _HOMES = {
     "scripting": (
         "agent_states agent_threads broadcast_event cancel_task connect create_agent create_schedule delete_schedule "
         "disconnect events get_agent_status get_task interrupt_agent list_agents list_events list_schedules list_tasks "
-        "mailbox pause_agent pause_schedule reply_mail resume_agent resume_schedule run_task send_mail send_task "
-        "sent_mail sleep_agent start_agent stop_agent wait_task wait_until_done wake_agent"
+        "mailbox pause_agent pause_schedule reply_mail resume_agent resume_schedule run_task send_mail "
+        "send_mails send_task sent_mail sleep_agent start_agent stop_agent wait_task wait_until_done wake_agent"
     ),
     "store.sqlite.custody": "accept_loss",
     "task_stream": "TaskStream",

@@ -24,7 +24,7 @@ from ai_whisperer.domain.compactions import ContextReport
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import LimitsReport
 from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
-from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord, MailState
+from ai_whisperer.domain.mail import USER, DeadLetters, MailDraft, MailRecord, MailState
 from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.domain.memory import MemoryFile, MemoryText
 from ai_whisperer.domain.notification import Notification
@@ -276,6 +276,14 @@ class SessionApi(Generic[AgentRef]):
         """Send mail from the user to an agent. When this returns the mail is on disk.
 
         A caller that gives a `mail_id` may call again with the same content: the mail is sent once.
+        """
+
+    async def send_mails(self, mails: Sequence[MailDraft]) -> list[MailRecord]:
+        """Send many mails from the user to agents at once, all of them or, if one cannot be sent, none.
+
+        That takes much less time than one by one. When this returns they are on disk; they are returned in the order in
+        which they were given. At most 1,000 go at once. A caller that gives each a `mail_id` may call again with the
+        same content: each mail is sent once.
         """
 
     async def reply_mail(

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from ai_whisperer import AsyncAgentSessionManager, TaskState
+from ai_whisperer import AsyncAgentSessionManager, MailDraft, TaskState
 from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
@@ -20,6 +20,7 @@ PAIRS = 100
 SUBJECT = "Ping"
 BODY = "The build of the second module is green. Take the next one from the list and say when it is done. " * 2
 
+_AT_ONCE = 10
 _SIDES = ("raw", "floor", "ours")
 
 
@@ -29,6 +30,7 @@ def probes(*, quick: bool) -> list[Probe]:
         Probe("raw crowd", in_fresh_process(raw_batches, rows=20_000 // less, batch=100)),
         Probe("floor crowd", in_fresh_process(floor_accepts, senders=SENDERS, mails=100 // less)),
         Probe("ours crowd", in_fresh_process(ours_accepts, senders=SENDERS, mails=100 // less)),
+        Probe("ours batches", in_fresh_process(ours_accepts_batches, senders=SENDERS, mails=100 // less)),
         Probe("raw serial", in_fresh_process(raw_batches, rows=1_500 // less, batch=1)),
         Probe("floor serial", in_fresh_process(floor_accepts, senders=1, mails=1_500 // less)),
         Probe("ours serial", in_fresh_process(ours_accepts, senders=1, mails=1_500 // less)),
@@ -48,6 +50,10 @@ def figures(samples: Samples) -> list[Figure]:
         raw, basis, ours = (values_of(samples, f"{side} {how}", "mails_per_second") for side in _SIDES)
         target = Target(limit, at_least=True, of="raw")
         found.append(Figure(f"accepted durably, {name}", "mails/s", ours, floor=basis, raw=raw, target=target))
+    raw, basis = (values_of(samples, f"{side} crowd", "mails_per_second") for side in ("raw", "floor"))
+    ours = values_of(samples, "ours batches", "mails_per_second")
+    name = f"accepted durably, {SENDERS} senders at once, {_AT_ONCE} a call"
+    found.append(Figure(name, "mails/s", ours, floor=basis, raw=raw))
     for place in ("memory", "durable"):
         basis = values_of(samples, f"floor {place}", "mails_per_cpu_second")
         for side, name in (("ours", "mail, task, final"), ("relay", "mail, task, send_mail, final")):
@@ -94,6 +100,24 @@ async def ours_accepts(folder: Path, *, senders: int, mails: int) -> Sample:
         await asyncio.gather(*map(send, range(senders)))
         sample = _accepted(watch, senders * mails)
         assert all([len(await manager.mailbox(agent, limit=mails + 1)) == mails for agent in agents])
+    return sample
+
+
+async def ours_accepts_batches(folder: Path, *, senders: int, mails: int) -> Sample:
+    """The same with several mails in each call."""
+    async with AsyncAgentSessionManager(folder, model="scripted") as manager:
+        for each in range(senders):
+            await manager.create_agent(f"agent-{each}", auto_start=False)
+
+        async def send(sender: int) -> None:
+            drafts = [MailDraft(to=f"agent-{sender}", subject=SUBJECT, body=BODY)] * _AT_ONCE
+            for _ in range(mails // _AT_ONCE):
+                await manager.send_mails(drafts)
+
+        watch = Stopwatch()
+        await asyncio.gather(*map(send, range(senders)))
+        sample = _accepted(watch, senders * mails)
+        assert len(await manager.sent_mail(limit=senders * mails + 1)) == senders * mails
     return sample
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,22 +17,26 @@ from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.core import locking
 from ai_whisperer.core.agent_log import checked_level
 from ai_whisperer.core.limits import Stated, changes_by_name
+from ai_whisperer.core.mailbox import check_each, check_mail_text, checked_drafts, priority_of
 from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.mail import MailDraft, MailRecord
 from ai_whisperer.domain.notification import LogEntries, Notification
 from ai_whisperer.domain.notifications.agents import AgentStateChanged
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.tools import ToolEntry
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import agents, locks, sessions, subscriptions, tools
+from ai_whisperer.protocol import agents, locks, mail, sessions, subscriptions, tools
 from ai_whisperer.protocol import limits as protocol
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
 from ai_whisperer.protocol.sessions import ServerInfo, TemplateDetails
 
+_ANY_SIZE = sys.maxsize
+"""How long a mail may be is for the server to say."""
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
 
@@ -50,9 +55,9 @@ class Client(ClientTasks):
     certificate to trust, for a server whose own signs itself.
 
     A request whose answer was lost is repeated if that cannot do harm: one that only reads, and one that carries the id
-    of what it makes (`send_task`, `run_task`, `send_mail`, `reply_mail`, `broadcast_event`, `create_room`,
-    `post_message`, `create_schedule`), which the server takes once under that id. The client gives these an id if the
-    caller did not. `renew_lock` may happen twice. All others, such as `pause_agent` or `mark_mail`, raise
+    of what it makes (`send_task`, `run_task`, `send_mail`, `send_mails`, `reply_mail`, `broadcast_event`,
+    `create_room`, `post_message`, `create_schedule`), which the server takes once under that id. The client gives these
+    an id if the caller did not. `renew_lock` may happen twice. All others, such as `pause_agent` or `mark_mail`, raise
     `ConnectionLostError`, whose `was_sent` says whether they may have taken effect. `random` and `ids` are where chance
     and these ids come from.
     """
@@ -123,6 +128,13 @@ class Client(ClientTasks):
         """What one agent is doing, and its definition."""
         params = agents.GetAgent(session_id=self._session_id, agent_id=agent_name(agent_id))
         return await self._call(agents.GET_AGENT, params)
+
+    async def send_mails(self, mails: Sequence[MailDraft]) -> list[MailRecord]:
+        drafts = checked_drafts(mails)
+        check_each(drafts, lambda draft: check_mail_text(draft.subject, draft.body, _ANY_SIZE))
+        sent = [_sent_mail(draft, draft.mail_id or self._new_id()) for draft in drafts]
+        params = mail.SendMails(session_id=self._session_id, mails=sent)
+        return (await self._call(mail.SEND_MAILS, params)).mails
 
     async def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
         return (await self.get_agent(agent_id)).status
@@ -239,6 +251,17 @@ class _SessionView(Client):
 
     async def close(self) -> None:
         """Nothing to do: the client that it came from has the connection."""
+
+
+def _sent_mail(draft: MailDraft, mail_id: str) -> mail.NewMail:
+    return mail.NewMail(
+        to=agent_name(draft.to),
+        subject=draft.subject,
+        body=draft.body,
+        mail_id=mail_id,
+        priority=priority_of(draft.priority),
+        thread_id=draft.thread_id,
+    )
 
 
 def _is_busy(status: AgentStatus) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from ai_whisperer.core.marks import harmless, said
+from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import check_text, one_line
-from ai_whisperer.domain.mail import MailRecord, MailState
+from ai_whisperer.domain.mail import MailDraft, MailRecord, MailState
 from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
-from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
+from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, WhispererError
+
+MAX_MAILS = 1_000
+"""So many are sent at once: they are one unit, and all others wait while it is written."""
 
 _MOVES: Mapping[MailState, frozenset[MailState]] = {
     MailState.QUEUED: frozenset(
@@ -133,3 +138,37 @@ def reply_subject(subject: str) -> str:
     """The subject of an answer to a mail with this subject."""
     answered = subject if subject.lower().startswith("re:") else f"Re: {subject}"
     return answered[:MAX_SUBJECT_CHARACTERS]
+
+
+def check_each(drafts: Sequence[MailDraft], check: Callable[[MailDraft], None]) -> None:
+    """Check the mails one after the other; what that raises says which of them it is about."""
+    number = 0
+    try:
+        for number, draft in enumerate(drafts, 1):  # noqa: B007 - for the error
+            check(draft)
+    except WhispererError as error:
+        error.args = (f"None of the {len(drafts)} mails was sent, for the {number}. cannot be: {error.message}",)
+        raise
+
+
+def checked_drafts(mails: Sequence[MailDraft]) -> list[MailDraft]:
+    """The mails that are to be sent at once; raises `InvalidInputError` unless they can be told apart."""
+    drafts = list(mails)
+    if len(drafts) > MAX_MAILS:
+        raise InvalidInputError(
+            f"{len(drafts):,} mails are too many for one call, which takes {MAX_MAILS:,}; none was sent. Use several."
+        )
+    check_each(drafts, _check_draft)
+    given = Counter(draft.mail_id for draft in drafts if draft.mail_id is not None)
+    twice = [mail_id for mail_id, count in given.items() if count > 1]
+    if twice:
+        raise InvalidInputError(f"The id '{twice[0]}' is given to several mails; none was sent. Give each its own.")
+    return drafts
+
+
+def _check_draft(draft: MailDraft) -> None:
+    if not hasattr(draft, "mail_id"):
+        raise InvalidInputError(f"Give mails as MailDraft(to=…, subject=…, body=…), not {type(draft).__name__}.")
+    priority_of(draft.priority)
+    if draft.mail_id is not None:
+        checked_id(draft.mail_id)

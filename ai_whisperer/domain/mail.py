@@ -62,6 +62,20 @@ class MailRecord(Record, frozen=True, kw_only=True):
         return f"{self.thread_id}{SWITCH_SUFFIX}" if self.awaited else self.thread_id
 
 
+class MailDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A mail that is to be sent. `to` is any name of an agent; the sender is who sends it.
+
+    Under a `mail_id` it is sent once, however often that is tried.
+    """
+
+    to: str
+    subject: str
+    body: str
+    priority: Priority = Priority.NORMAL
+    thread_id: str | None = None
+    mail_id: str | None = None
+
+
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True):
     """What could not be done and waits for a person: `retry_task` takes it up again, `dismiss_task` off the list."""
 

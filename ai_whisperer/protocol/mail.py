@@ -6,7 +6,7 @@ import msgspec
 
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.tasks import Priority
-from ai_whisperer.protocol.method import Effect, InSession, Method
+from ai_whisperer.protocol.method import Effect, InSession, Method, Params
 
 
 class MailList(msgspec.Struct, frozen=True):
@@ -27,6 +27,33 @@ class SendMail(InSession, frozen=True, kw_only=True):
     priority: Priority = Priority.NORMAL
     thread_id: str | None = None
     mail_id: str | None = None
+
+
+class NewMail(Params, frozen=True, kw_only=True):
+    """A mail that is to be sent, under an id that the caller chooses."""
+
+    to: str
+    subject: str
+    body: str
+    mail_id: str
+    priority: Priority = Priority.NORMAL
+    thread_id: str | None = None
+
+
+class SendMails(InSession, frozen=True, kw_only=True):
+    """Send many mails from the user to agents at once, all of them or, if one cannot be sent, none.
+
+    When this is answered they are on disk. At most 1,000 go at once. A caller may call again with the same `mailId` and
+    content: each mail is sent once.
+    """
+
+    mails: list[NewMail]
+
+
+class SentMails(msgspec.Struct, frozen=True):
+    """Mails, in the order in which they were given."""
+
+    mails: list[MailRecord]
 
 
 class ReplyMail(InSession, frozen=True, kw_only=True):
@@ -55,6 +82,7 @@ class MarkMail(InSession, frozen=True, kw_only=True):
 
 
 SEND_MAIL = Method("mail.send", SendMail, MailRecord, "send_mail", once="mail_id")
+SEND_MAILS = Method("mail.sendMany", SendMails, SentMails, "send_mails", Effect.REPEATS)
 REPLY_MAIL = Method("mail.reply", ReplyMail, MailRecord, "reply_mail", once="reply_id")
 LIST_MAIL = Method("mail.list", ListMail, MailList, "mailbox", Effect.READS)
 LIST_SENT_MAIL = Method("mail.listSent", ListMail, MailList, "sent_mail", Effect.READS)

@@ -27,6 +27,7 @@ MEANINGS = {
     "limit": "How many entries at most.",
     "limits": "Limits by name, such as `max_queue_length`; null resets one.",
     "mailId": "The id of the mail.",
+    "mails": "The mails that are to be sent.",
     "members": "The agents of the room.",
     "messageId": "The id of the message.",
     "missed": "What happens to due times that passed while nothing could fire.",

@@ -183,6 +183,7 @@ class SyncClient:
     room_messages = _sync(Client.room_messages)
     run_task = _sync(Client.run_task)
     send_mail = _sync(Client.send_mail)
+    send_mails = _sync(Client.send_mails)
     server_info = _sync(Client.server_info)
     set_limits = _sync(Client.set_limits)
     set_server_limits = _sync(Client.set_server_limits)

@@ -19,6 +19,7 @@ KNOWN: Mapping[str, Any] = {
     "mailId": "mail-1",
     "roomId": "room-1",
     "scheduleId": "schedule-1",
+    "mails": [{"to": "worker", "subject": "s", "body": "b", "mailId": "mail-2"}],
     "members": ["worker"],
     "state": "read",
     "name": "analyst",

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client
+from ai_whisperer import AgentDefinition, AsyncAgentSessionManager, Client, MailDraft
 from ai_whisperer.client import client as client_module
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.mail import MailState
@@ -23,6 +23,7 @@ from ai_whisperer.errors import (
     UnknownAgentError,
     UnknownApprovalError,
     UnknownMcpServerError,
+    UnknownRecipientError,
     UnknownSessionError,
 )
 from tests.acceptance.client_stage import StagedServer
@@ -99,7 +100,11 @@ async def use_tasks(client: Client) -> None:
 async def use_mail(client: Client) -> None:
     sent = await client.send_mail("alice", "subject", "body", priority="low")
     assert sent.id in [mail.id for mail in await client.mailbox("alice")]
-    assert [mail.id for mail in await client.sent_mail()] == [sent.id]
+    many = await client.send_mails([MailDraft(to="Alice", subject=text, body=text) for text in ("one", "two")])
+    assert [mail.body for mail in many] == ["one", "two"]
+    assert [mail.id for mail in await client.sent_mail()] == [many[1].id, many[0].id, sent.id]
+    with pytest.raises(UnknownRecipientError, match=r"None of the 1 mails was sent, for the 1\. cannot be"):
+        await client.send_mails([MailDraft(to="nobody", subject="s", body="b")])
     await client.run_task("alice", "write to me")
     (received,) = await client.mailbox(limit=1)
     assert (await client.mark_mail(received.id, "read")).state is MailState.READ

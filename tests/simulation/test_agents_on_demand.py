@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, Budget, Priority, tool
+from ai_whisperer import AsyncAgentSessionManager, Budget, MailDraft, Priority, tool
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     DefinitionError,
@@ -102,6 +102,21 @@ def test_a_name_that_is_nobodys_stays_an_error() -> None:
         assert await created(manager) == [("a", None)]
 
     play(scenario, once("delegate_task", to_agent="nobody7", task="Do it."))
+
+
+def test_many_mails_create_those_who_are_missing_unless_one_of_them_is_refused() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("a")
+        drafts = [MailDraft(to=to, subject="s", body="b") for to in ("coder", "a", "Debbie", "coder")]
+        for bad in (MailDraft(to="nobody7", subject="s", body="b"), MailDraft(to="writer", subject="", body="")):
+            with pytest.raises(InvalidInputError if bad.to == "writer" else UnknownRecipientError):
+                await manager.send_mails([*drafts[1:2], bad])
+        assert await created(manager) == [("a", None)]
+        sent = await manager.send_mails(drafts)
+        assert [mail.recipient for mail in sent] == ["coder", "a", "debbie", "coder"]
+        assert await created(manager) == [("a", None), ("coder", None), ("debbie", None)]
+
+    play(scenario, once("list_agents"))
 
 
 def test_a_person_creates_agents_by_giving_them_work_too() -> None:

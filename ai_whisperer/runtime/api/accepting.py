@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from ai_whisperer.core.attachments import records_of
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
-from ai_whisperer.core.mailbox import check_mail_text
+from ai_whisperer.core.mailbox import check_each, check_mail_text
 from ai_whisperer.core.outputs import with_output_schema
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.signals import check_event_data
@@ -17,7 +18,7 @@ from ai_whisperer.core.text import check_text, one_line
 from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
-from ai_whisperer.domain.mail import USER, MailRecord
+from ai_whisperer.domain.mail import USER, MailDraft, MailRecord
 from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import ClosedError, DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agents.agent import LiveAgent
@@ -189,11 +190,55 @@ class Intake:
             raise self._session.kernel.log.failure or ClosedError()
         return known
 
+    async def known_mails(self, given_ids: Sequence[str]) -> dict[str, MailRecord]:
+        """What was accepted under these ids before: see `_known`."""
+        reads = self._session.kernel.reads
+        if given_ids:
+            stored = await reads.in_turn(self._stored(given_ids))
+        else:
+            await reads.turn()
+            stored = {}
+        if self._session.kernel.closing:
+            raise self._session.kernel.log.failure or ClosedError()
+        fresh = {given_id: mail for given_id in given_ids if (mail := self._mails.get(given_id)) is not None}
+        return stored | fresh
+
+    async def _stored(self, mail_ids: Sequence[str]) -> dict[str, MailRecord]:
+        read = self._session.kernel.reads.mail
+        return {mail_id: mail for mail_id in mail_ids if (mail := await read(mail_id)) is not None}
+
+    def check_mails(self, drafts: Sequence[MailDraft]) -> list[MailDraft]:
+        """Raise, saying which it is, if one of the mails cannot be sent after those before it.
+
+        Returns those to agents that are not there, but could be created: they are not looked at.
+        """
+        creation, post = self._session.creation, self._session.mail
+        before: Counter[str] = Counter()
+        missing: list[MailDraft] = []
+
+        def check(draft: MailDraft) -> None:
+            if creation.missing(draft.to) is not None:
+                missing.append(draft)
+                return
+            if draft.thread_id is not None:
+                checked_id(draft.thread_id)
+            post.check(sender=USER, to=draft.to, subject=draft.subject, body=draft.body, before=before)
+
+        check_each(drafts, check)
+        return missing
+
     async def mail_again(self, known: MailRecord, to: str, *, subject: str, body: str) -> MailRecord:
         """Accept a mail under the id of one that is known: it is sent once."""
+        self.check_same_mail(known, to, subject=subject, body=body)
+        await self._session.kernel.store.flushed()
+        return known
+
+    def check_same_mail(self, known: MailRecord, to: str, *, subject: str, body: str) -> None:
+        """Raise `DuplicateIdError` if the mail is not the one that is known under its id."""
         recipient = self._session.roster.book.resolve_recipient(to)
         before = (known.sender, known.recipient, known.subject, known.body)
-        return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
+        if before != (USER, recipient, one_line(str(subject)), body):
+            raise _used_already(known.id)
 
     def mail(
         self,
@@ -205,8 +250,12 @@ class Intake:
         priority: Priority,
         thread_id: str | None,
         mail_id: str | None,
+        is_checked: bool = False,
     ) -> MailRecord:
-        """Accept a mail as part of a decision; raises, having changed nothing, if it cannot be delivered."""
+        """Accept a mail as part of a decision; raises, having changed nothing, if it cannot be delivered.
+
+        One that `is_checked` can be: `check_mails` has just said so.
+        """
         mail = self._session.mail.send(
             decision,
             sender=USER,
@@ -216,6 +265,7 @@ class Intake:
             priority=priority,
             thread_id=None if thread_id is None else checked_id(thread_id),
             mail_id=mail_id,
+            is_checked=is_checked,
         )
         self._keep_until_readable(decision, mail, mail_id)
         return mail

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
 from ai_whisperer.core.budgets import overdrawn
-from ai_whisperer.core.mailbox import mark_of, priority_of
+from ai_whisperer.core.mailbox import checked_drafts, mark_of, priority_of
 from ai_whisperer.core.output_types import schema_of, value_of
 from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
 from ai_whisperer.core.text import check_reason
@@ -17,7 +17,7 @@ from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits, Limits
-from ai_whisperer.domain.mail import USER, MailRecord, MailState
+from ai_whisperer.domain.mail import USER, MailDraft, MailRecord, MailState
 from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
@@ -345,6 +345,50 @@ class SessionWork(SessionAttachments):
         )
         await decision.commit()
         return mail
+
+    async def send_mails(self, mails: Sequence[MailDraft]) -> list[MailRecord]:
+        intake, drafts = self._intake, checked_drafts(mails)
+        known = await intake.known_mails([draft.mail_id for draft in drafts if draft.mail_id is not None])
+        for draft in drafts if known else ():
+            if (before := known.get(draft.mail_id or "")) is not None:
+                intake.check_same_mail(before, draft.to, subject=draft.subject, body=draft.body)
+        new = [draft for draft in drafts if draft.mail_id not in known]
+        if missing := intake.check_mails(new):
+            self._create_recipients(missing)
+            intake.check_mails(new)
+        decision = intake.decide()
+        sent = [
+            known.get(draft.mail_id or "")
+            or intake.mail(
+                decision,
+                draft.to,
+                subject=draft.subject,
+                body=draft.body,
+                priority=priority_of(draft.priority),
+                thread_id=draft.thread_id,
+                mail_id=draft.mail_id,
+                is_checked=True,
+            )
+            for draft in drafts
+        ]
+        if new:
+            await decision.commit()
+        if known:
+            await self._session.kernel.store.flushed()
+        return sent
+
+    def _create_recipients(self, drafts: Sequence[MailDraft]) -> None:
+        """Create the agents that are not there for these mails."""
+        intake = self._intake
+        for draft in drafts:
+            decision = self._create_if_missing(
+                draft.to,
+                lambda limits, draft=draft: intake.check_mail(  # type: ignore[misc]
+                    limits, draft.subject, draft.body, thread_id=draft.thread_id, known=None
+                ),
+            )
+            if decision is not None:
+                decision.submit()
 
     async def broadcast_event(self, event: str, data: Any = None, *, event_id: str | None = None) -> EventRecord:
         return await self._intake.event(event, data, event_id=event_id)

@@ -118,6 +118,6 @@ class Delegation:
             priority=task.priority,
             thread_id=to.thread_id,
             origin=Origin(root_id=task.root_id, deadline_at=to.deadline_at, budget=task.budget),
-            is_result=True,
+            is_checked=True,
             cause=f"task:{task.id}",  # whoever ended it, a person or a timer: what comes of it belongs to its tree
         )

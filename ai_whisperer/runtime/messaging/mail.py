@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
 
@@ -78,29 +79,20 @@ class Mail:
         origin: Origin | None = None,
         awaited: bool = False,
         given_to: str | None = None,
-        is_result: bool = False,
+        is_checked: bool = False,
         cause: str | None = None,
     ) -> MailRecord:
         """Accept a mail as part of a decision. Raises, having changed nothing, if it cannot be delivered.
 
         The sender is what the runtime says, never what a caller or a model writes. The sender of an `awaited` mail
-        waits for the answer. A mail that is `given_to` a task is in its hands already. A mail that `is_result` of a
-        task is always taken, by a full queue too: whoever calls this has cut it to size, and a task that is done does
-        not fail for want of room for its result.
+        waits for the answer. A mail that is `given_to` a task is in its hands already. One that
+        `is_checked` is taken as it is: whoever calls this has asked `check` a moment ago, or has cut the result of a
+        task to size. That is taken by a full queue too, since a task that is done does not fail for want of room.
         """
-        recipient = self._roster.book.resolve_recipient(to)
-        if recipient == sender:
-            raise InvalidInputError(
-                f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
-            )
+        recipient = self._recipient_of(sender, to)
         agent = self._roster.agents.get(recipient)
-        if not is_result:
-            most = self.max_bytes(recipient) if agent is None else agent.limits.max_mail_bytes
-            try:
-                mailbox.check_mail_text(subject, body, most)
-            except TooLargeError:
-                self._reached.tell_size(recipient, "max_mail_bytes", body, most=most)
-                raise
+        if not is_checked:
+            self._check_text(recipient, subject, body)
             if agent is not None and given_to is None:
                 agent.work.check_room()
         mail_id = mail_id or self._kernel.ids.new()
@@ -135,6 +127,31 @@ class Mail:
             agent.accept_mail(decision, mail)
         return mail
 
+    def check(self, *, sender: str, to: str, subject: str, body: str, before: Counter[str]) -> None:
+        """Raise what `send` would, if so many as are counted in `before` were sent first; then it is counted too."""
+        recipient = self._recipient_of(sender, to)
+        self._check_text(recipient, subject, body)
+        agent = self._roster.agents.get(recipient)
+        if agent is not None:
+            agent.work.check_room(returning=before[recipient])
+        before[recipient] += 1
+
+    def _recipient_of(self, sender: str, to: str) -> str:
+        recipient = self._roster.book.resolve_recipient(to)
+        if recipient == sender:
+            raise InvalidInputError(
+                f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
+            )
+        return recipient
+
+    def _check_text(self, recipient: str, subject: str, body: str) -> None:
+        most = self.max_bytes(recipient)
+        try:
+            mailbox.check_mail_text(subject, body, most)
+        except TooLargeError:
+            self._reached.tell_size(recipient, "max_mail_bytes", body, most=most)
+            raise
+
     def max_bytes(self, recipient: str) -> int:
         """How many bytes a mail to this agent, or to the person, may have."""
         agent = self._roster.agents.get(recipient)
@@ -163,7 +180,7 @@ class Mail:
         priority: Priority,
         mail_id: str | None = None,
         origin: Origin | None = None,
-        is_result: bool = False,
+        is_checked: bool = False,
     ) -> MailRecord:
         """Answer a mail in the name of its recipient. Raises, having changed nothing, if that is not possible.
 
@@ -184,7 +201,7 @@ class Mail:
             mail_id=mail_id,
             origin=origin,
             given_to=None if wait is None else wait.task_id,
-            is_result=is_result,
+            is_checked=is_checked,
         )
         self.move(decision, original, MailState.REPLIED)
         owner = self._roster.agents.get(original.recipient)

@@ -667,6 +667,16 @@ export interface MessageRecord {
 /** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
 export type MissedRuns = "all" | "once" | "skip";
 
+/** A mail that is to be sent, under an id that the caller chooses. */
+export interface NewMail {
+  to: string;
+  subject: string;
+  body: string;
+  mailId: string;
+  priority?: Priority;
+  threadId?: string | null;
+}
+
 /** Notifications, in order; `lastSeq` is the number of the newest that there is. */
 export interface NotificationList {
   notifications: Notification[];
@@ -906,6 +916,11 @@ export interface ScheduleState {
   nextAt: number | null;
   lastAt: number | null;
   fired: number;
+}
+
+/** Mails, in the order in which they were given. */
+export interface SentMails {
+  mails: MailRecord[];
 }
 
 /**
@@ -1647,6 +1662,20 @@ export interface Methods {
       mailId?: string | null;
     };
     result: MailRecord;
+  };
+  /**
+   * Send many mails from the user to agents at once, all of them or, if one cannot be sent, none. When this is answered
+   * they are on disk. At most 1,000 go at once. A caller may call again with the same `mailId` and content: each mail
+   * is sent once.
+   */
+  "mail.sendMany": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The mails that are to be sent. */
+      mails: NewMail[];
+    };
+    result: SentMails;
   };
   /**
    * Answer a mail in the user's inbox. When this is answered the reply is on disk. A caller that gives a `replyId`, the
