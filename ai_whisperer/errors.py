@@ -334,6 +334,12 @@ class ModelRefusedError(ModelError):
     code = "model_refused"
 
 
+class ModelTooLongError(ModelRefusedError):
+    """The conversation does not fit into the model's context. Shorten it or split the task."""
+
+    code = "model_too_long"
+
+
 class ModelRateLimitError(ModelError):
     """The provider asks for fewer requests."""
 

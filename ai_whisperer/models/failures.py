@@ -14,6 +14,7 @@ from ai_whisperer.errors import (
     ModelRefusedError,
     ModelServerError,
     ModelTimeoutError,
+    ModelTooLongError,
     ModelUnavailableError,
 )
 from ai_whisperer.secrets import redacted
@@ -197,8 +198,8 @@ def is_overflow(said: str, codes: tuple[str, ...] = ()) -> bool:
     return _CONTEXT.search(said) is not None and _TOO_LONG.search(said) is not None
 
 
-def too_long(said: str) -> ModelRefusedError:
-    return ModelRefusedError(f"The conversation is too long for the model: {said} Shorten it or split the task.")
+def too_long(said: str) -> ModelTooLongError:
+    return ModelTooLongError(f"The conversation is too long for the model: {said} Shorten it or split the task.")
 
 
 def told(text: str) -> str:

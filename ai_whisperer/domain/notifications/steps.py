@@ -20,17 +20,19 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
     skipped: int | UnsetType = UNSET
 
 
-@notification("step.started", "[called {tool}|asked its model]", level="debug", watched=False)
+@notification("step.started", "[called {tool}|asked its model {model}|asked its model]", level="debug", watched=False)
 class StepStarted(OfStep, frozen=True, kw_only=True):
     """A model request or a tool call began.
 
-    `attempt` and `started_at`, when it first began, are there if it is begun again.
+    `attempt` and `started_at`, when it first began, are there if it is begun again. `model` is which of its models an
+    agent asks that has several.
     """
 
     kind: StepKind
     tool: str | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
     started_at: float | UnsetType = UNSET
+    model: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, task: TaskRecord, step: StepRecord) -> Self:
@@ -43,12 +45,14 @@ class StepStarted(OfStep, frozen=True, kw_only=True):
             tool=UNSET if step.call is None else step.call.name,
             attempt=step.attempt if again else UNSET,
             started_at=step.started_at if again else UNSET,
+            model=step.model or UNSET,
         )
 
 
 @notification(
     "step.retried",
-    "got no answer from its model (attempt {attempt}) and asks again at {retryAt:time}: {error.message}",
+    "got no answer from its model[ {model}] (attempt {attempt}) and asks "
+    "[nextModel?{nextModel} instead|again at {retryAt:time}]: {error.message}",
     level="warning",
 )
 class StepRetried(OfStep, frozen=True, kw_only=True):
@@ -56,7 +60,8 @@ class StepRetried(OfStep, frozen=True, kw_only=True):
 
     `requests` is how many requests to the model ended with this, if that is not one.
 
-    `retry_after_seconds` is how long the provider asked to wait, if the task does not wait that long.
+    `retry_after_seconds` is how long the provider asked to wait, if the task does not wait that long. `model` is which
+    of its models was asked if an agent has several, and `next_model` the one that is asked instead.
     """
 
     attempt: int
@@ -64,6 +69,8 @@ class StepRetried(OfStep, frozen=True, kw_only=True):
     retry_at: float
     requests: int | UnsetType = UNSET
     retry_after_seconds: float | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    next_model: str | UnsetType = UNSET
 
 
 @notification("step.interrupted", "had its model request cut off", level="debug", watched=False)

@@ -22,10 +22,10 @@ from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
+from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, asking_of, model_turn
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool
-from ai_whisperer.runtime.limits.spending import Reserved
 from ai_whisperer.runtime.session.current import current_loop
 from ai_whisperer.runtime.session.decision import Decision
 
@@ -36,8 +36,6 @@ _SECONDS_UNTIL_TAKEN_UP = 1.0
 
 _LARGE_BYTES = 256 << 10
 """A conversation of this size takes a turn of the event loop by itself."""
-
-_UNLIMITED = Reserved()
 
 
 class AILoop:
@@ -53,6 +51,7 @@ class AILoop:
         "_shown_steps",
         "_tool_waits",
         "_turns",
+        "asking",
         "context_bytes",
         "is_waiting",
         "running",
@@ -63,6 +62,7 @@ class AILoop:
         self._agent = agent
         self.running = RunningTask(agent, task, steps)
         self.is_waiting = False
+        self.asking: Asking | None = None
         self.worker: asyncio.Task[None] | None = None
         self._dooms = 0
         self._interrupted = False
@@ -276,27 +276,37 @@ class AILoop:
         conversation = await self._turns_so_far()
         if self.context_bytes > _LARGE_BYTES:
             await asyncio.sleep(0)  # reading it has taken its time, and so does making a request of it
-        reservations = self._agent.parts.spending
-        reserved: Reserved | None = _UNLIMITED
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
-            reserved = None
-        else:
-            if self._agent.registry.mcp is not None:
-                await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
-            if reservations.hold_for(self._agent, self.running.journal.task):
-                reserved = await reservations.reserve(self, conversation)
-        if reserved is None:
-            self._next = None  # held up between two attempts, or paused for want of tokens or money
+            self._next = None  # held up between two attempts
             return
-        answered = await ModelStep(self._agent, self, reserved.max_output_tokens).run(conversation)
+        if self._agent.registry.mcp is not None:
+            await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
+        reservations = self._agent.parts.spending
+        asking = asking_of(self._agent, self)
+        try:
+            asked = await model_turn(self._agent, self, asking, conversation)
+        except NoTurnError as error:
+            self._answered(ModelStep(self._agent, self, asking).given_up(error))
+            return
+        if asked is None:
+            self._next = None  # held up before its turn, or paused for want of tokens or money
+            return
+        try:
+            answered = await ModelStep(self._agent, self, asking).run(conversation, asked)
+        finally:
+            asked.turn.end()
         if answered is None:
             reservations.release(self.running.journal.task.id)  # others may use it until the next attempt
             return
+        self._answered(answered, is_limited=asked.is_limited)
+
+    def _answered(self, step: StepRecord, *, is_limited: bool = False) -> None:
+        """The request has its answer, or has failed for good."""
         decision = self._decide()
-        decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
-        self.running.record_answer(decision, answered)
-        if reserved is not _UNLIMITED:
-            reservations.release(self.running.journal.task.id)
+        decision.at = step.finished_at or decision.at  # the log tells the time that the journal has
+        self.running.record_answer(decision, step)
+        if is_limited:
+            self._agent.parts.spending.release(self.running.journal.task.id)
         self._advance(decision)
 
     async def _turns_so_far(self) -> tuple[Turn, ...]:

@@ -307,6 +307,7 @@ class AsyncAgentSessionManager(
             self._session.roster.book.replace(session.agent_id, session.record.definition, definition)
             own = session.toolkit.tools_to_remember(definition)
             session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
+            self._session.creation.tell_skipped(decision, session.agent_id, definition)
             self._session.schedules.change(decision, gone, come)
             session.start(decision)
         await decision.commit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ai_whisperer.core import contexts
@@ -15,6 +15,7 @@ from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import BudgetError
+from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.limits.trees import Trees
@@ -66,9 +67,10 @@ class _Need(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """A request of a loop, and the tokens that it may use."""
+    """A request of a loop to a model, and the tokens that it may use."""
 
     loop: Loop
+    model: Model
     input_tokens: int
     output_tokens: int
 
@@ -137,19 +139,22 @@ class Spending:
             or whole.max_cost_usd
         )
 
-    async def reserve(self, loop: Loop, turns: Sequence[Turn]) -> Reserved | None:
+    async def reserve(
+        self, loop: Loop, model: Model, turns: Sequence[Turn], *, before_waiting: Callable[[], None]
+    ) -> Reserved | None:
         """Set aside what the request may use, once it is there. None if the agent may not go on, or is paused for it.
 
-        Raises `BudgetError` if the task has to fail: the budget of its tree is spent or too small for the request, or a
-        price is not known.
+        `before_waiting` gives back what the loop must not hold while it waits. Raises `BudgetError` if the task has to
+        fail: the budget of its tree is spent or too small for the request, or a price is not known.
         """
         agent = loop.agent
         request = _Request(
             loop,
+            model,
             contexts.input_tokens(agent.record.definition.prompt, agent.registry.specs, turns),
             contexts.output_tokens(agent.record.definition.settings),
         )
-        prepare = getattr(agent.model, "prepare", None)
+        prepare = getattr(model, "prepare", None)
         if prepare is not None:
             await prepare()
         while agent.may_step:
@@ -157,7 +162,11 @@ class Spending:
             if isinstance(outcome, _Spent):
                 self._exhausted(loop, outcome)
                 return None
-            reserved = outcome if isinstance(outcome, Reserved) else await self._wait_in_line(request, outcome)
+            if isinstance(outcome, Reserved):
+                reserved: Reserved | None = outcome
+            else:
+                before_waiting()
+                reserved = await self._wait_in_line(request, outcome)
             if reserved is not None and agent.may_step:
                 return reserved
         return None
@@ -339,18 +348,18 @@ def _estimate(request: _Request, accounts: Sequence[_Account]) -> Estimate:
     return Estimate(
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        input_usd=_price_usd(request.loop.agent, tokens_in, 0),
-        output_usd=_price_usd(request.loop.agent, 0, tokens_out),
+        input_usd=_price_usd(request, tokens_in, 0),
+        output_usd=_price_usd(request, 0, tokens_out),
     )
 
 
-def _price_usd(agent: Agent, tokens_in: int, tokens_out: int) -> float | None:
-    """By the price list of the model, else by what the agent has paid for a token so far."""
-    listed = getattr(agent.model, "price_usd", None)
+def _price_usd(request: _Request, tokens_in: int, tokens_out: int) -> float | None:
+    """By the price list of the model that is asked, else by what the agent has paid for a token so far."""
+    listed = getattr(request.model, "price_usd", None)
     price = None if listed is None else listed(tokens_in, tokens_out)
     if price is not None:
         return float(price)
-    usage = agent.work.used.usage
+    usage = request.loop.agent.work.used.usage
     tokens = usage.input_tokens + usage.output_tokens - usage.without_price
     return None if usage.cost_usd is None or not tokens else usage.cost_usd / tokens * (tokens_in + tokens_out)
 
