@@ -152,12 +152,14 @@ class ProviderGate:
         return min(self.held_until, *impatient) if impatient else self.held_until
 
     def taken(self, passed: Pass) -> None:
-        """The provider takes the request: a gate that let nobody in is open again."""
-        if passed.is_taken or passed.is_over:
+        """The provider takes the request: a gate that let nobody in is open again. It is said again with the answer."""
+        if passed.is_over:
+            return
+        self._outages_in_a_row = self.refusals_in_a_row = 0
+        if passed.is_taken:
             return
         passed.is_taken = True
         self._taken += 1
-        self._outages_in_a_row = self.refusals_in_a_row = 0
         if passed.round != self._round:
             return  # it began before the provider refused others
         self._taken_in_round += 1

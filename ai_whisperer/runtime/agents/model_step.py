@@ -77,6 +77,7 @@ class ModelStep:
         except asyncio.CancelledError:
             self._journal_cut_off()
             raise
+        asked.turn.taken()
         now = self._now()
         answer = self._read(answer, turns)
         return self._ended(now, state=DONE, answer=answer, error=None, finished_at=now)

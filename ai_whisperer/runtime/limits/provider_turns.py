@@ -39,7 +39,7 @@ class Turn(Protocol):
     def is_down(self) -> bool: ...
 
     def taken(self) -> None:
-        """The provider takes the request: others may follow."""
+        """The provider takes the request, or has answered it: others may follow."""
 
     def refused(self, *, seconds: float, is_asked_for: bool, reason: str) -> None:
         """The provider asks for fewer requests; this one is repeated after so many seconds."""
