@@ -77,6 +77,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
     requests: 1,
     requestSeconds: 1,
     outageSeconds: 0,
+    model: "",
     ...fields,
   };
 }
