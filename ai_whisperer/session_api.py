@@ -28,6 +28,7 @@ from ai_whisperer.domain.mail import USER, DeadLetters, MailDraft, MailRecord, M
 from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.domain.memory import MemoryFile, MemoryText
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.providers import ProviderAccount
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
@@ -455,6 +456,12 @@ class SessionApi(Generic[AgentRef]):
         None in place of a number takes the limit back, so that what the session, the server or the default says holds
         again. Limits that are not named stay as they are. Those of an agent are part of its definition. What waits for
         room resumes when a limit is raised, and so does an agent that was paused for it.
+        """
+
+    async def list_provider_accounts(self) -> list[ProviderAccount]:
+        """The accounts of providers that the session has asked: how many requests are under way, and who waits.
+
+        All sessions of the process share them.
         """
 
     async def list_mcp_servers(self) -> list[McpServerStatus]:

@@ -69,6 +69,11 @@ COMMANDS: Final = {
     "limits": {
         "limits": "Show what agents and the session may use; change it.",
     },
+    "providers": {
+        "providers": (
+            "Show the accounts of providers: how many requests are under way, who waits, and which provider is down."
+        ),
+    },
     "sessions": {
         "usage": "Show what the agents have used, each and together.",
         "sessions": "Show your sessions; create or delete one.",

@@ -98,8 +98,8 @@ def waiting(status: AgentStatus) -> str:
 
 def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tuple[str, str]]:
     """What the definition states, beside its names and its prompt. `inherited` is the model of the server."""
-    model = definition.model
-    yield "model", f"{inherited} (the server's)" if model == INHERIT and inherited else model
+    names = (f"{inherited} (the server's)" if name == INHERIT and inherited else name for name in definition.models)
+    yield "model", ", then ".join(names)
     yield "settings", _stated(definition.settings)
     yield "cut_answers", definition.cut_answers if definition.cut_answers is not CutAnswers.CONTINUE else ""
     yield "tools", _tools(definition.tools)

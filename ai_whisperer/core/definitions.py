@@ -21,6 +21,7 @@ from ai_whisperer.errors import DefinitionError, InvalidInputError
 _MAX_SECONDS = 1e9
 _MAX_BYTES = 1 << 20
 LEAST_WINDOW = 1_000
+_MAX_MODELS = 10
 
 _COMMON_SETTINGS = {
     CLIENT,
@@ -133,8 +134,7 @@ def _check(definition: AgentDefinition) -> None:
             checked_schema(definition.output_schema)
         except InvalidInputError as error:
             raise DefinitionError(f"output_schema: {error.message}") from error
-    if not definition.model.strip():
-        raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name'.")
+    _check_models(definition.models)
     try:
         check_depth(definition.settings)
         encoded = msgspec.json.encode(definition)
@@ -142,6 +142,17 @@ def _check(definition: AgentDefinition) -> None:
         raise DefinitionError(f"The agent definition holds something that is not JSON or not text: {error}.") from error
     if len(encoded) > _MAX_BYTES:
         raise DefinitionError(f"The agent definition has {len(encoded):,} bytes, at most {_MAX_BYTES:,} are allowed.")
+
+
+def _check_models(names: tuple[str, ...]) -> None:
+    """Raise unless there is a model, and each of several has a name of its own."""
+    if not names or not all(name.strip() for name in names):
+        raise DefinitionError("model must not be empty. Use 'scripted' or 'provider:name', or a list of such names.")
+    if len(names) > _MAX_MODELS:
+        raise DefinitionError(f"model names {len(names)} models, at most {_MAX_MODELS} are allowed.")
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise DefinitionError(f"model[{number}] is {name!r:.100} again. Name each model once.")
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ FAULTS = frozenset(
         "model",
         "model_name",
         "model_refused",
+        "model_too_long",
         "model_rate_limit",
         "model_server",
         "model_timeout",

@@ -103,6 +103,7 @@ class AgentDefinition(
     """What an agent is, apart from what it is doing.
 
     `cut_answers` says what becomes of an answer that reached the length which the model or `max_tokens` allows.
+    `model` may name several, the one that is wanted first: the others are asked while it cannot answer.
     `tools=None` grants the coordination tools and all that were provided; tools that reach the machine or the network
     (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use beside its own, by the
     names that the session has for them; `working_folder` names the one of them that its paths are relative to and that
@@ -118,7 +119,7 @@ class AgentDefinition(
     name: str = ""
     description: str = ""
     prompt: str = DEFAULT_PROMPT
-    model: str = INHERIT
+    model: str | tuple[str, ...] = INHERIT
     settings: dict[str, Any] = {}
     cut_answers: CutAnswers = CutAnswers.CONTINUE
     tools: tuple[str, ...] | None = None
@@ -134,3 +135,8 @@ class AgentDefinition(
     subscribes: tuple[str, ...] = ()
     schedule: tuple[ScheduleDefinition, ...] = ()
     output_schema: dict[str, Any] | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models in the order in which they are asked."""
+        return (self.model,) if isinstance(self.model, str) else self.model

@@ -92,6 +92,7 @@ class SessionLimits(Limits, frozen=True, kw_only=True, gc=False, forbid_unknown_
     max_started_agents: int | None = None
     max_created_agents: int | None = None
     max_concurrent_loops: int | None = None
+    max_requests_per_account: int | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
 
@@ -101,12 +102,15 @@ class EffectiveSessionLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False
 
     A loop takes a place while it works: one that only waits for a reply, a lock, a resource or a person has none, and
     the answer to an agent that waits needs none. Agents may create others while the session has fewer than
-    `max_created_agents` agents, whoever created them; 0 means that they may not.
+    `max_created_agents` agents, whoever created them; 0 means that they may not. How many requests a provider takes at
+    once is found out for each of its accounts, for all sessions of the process; `max_requests_per_account` is how many
+    there are at most.
     """
 
     max_started_agents: int = 100_000
     max_created_agents: int = 100
     max_concurrent_loops: int = 10_000
+    max_requests_per_account: int = 0
     max_tokens: int = 0
     max_cost_usd: float = 0.0
 
@@ -123,6 +127,7 @@ LIMIT_WORDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "max_started_agents": ("Started agents", "The start of another is refused."),
         "max_created_agents": ("Created agents", "An agent that wants to create another is refused."),
         "max_concurrent_loops": ("Loops at once", "Work waits in its queue."),
+        "max_requests_per_account": ("Requests to one account at once", "The request waits for its turn."),
         "max_tokens": ("Tokens in all", _PAUSED),
         "max_cost_usd": ("Cost in all", _PAUSED),
     },

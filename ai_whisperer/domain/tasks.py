@@ -231,7 +231,9 @@ class StepRecord(Record, frozen=True, kw_only=True):
     `requests` counts the model requests that were made and ended, by an answer, by a failure or cut off, and
     `request_seconds` is how long these took together, without the waits before and between them. A step that is taken
     up again keeps them. `outage_seconds` is how long the step was held up because its provider was down or could not
-    be reached: the requests that failed so, and the waits after them.
+    be reached, or let others in and not this one: the requests that failed so, and the waits after them.
+
+    `model` is which one is asked by the last attempt, if the agent has several.
     """
 
     session_id: str
@@ -252,6 +254,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
     request_seconds: float = 0.0
     outage_seconds: float = 0.0
     compaction: Compaction | None = None
+    model: str = ""
 
     @property
     def id(self) -> str:

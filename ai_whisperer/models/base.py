@@ -59,11 +59,14 @@ class CallDelta(Record, frozen=True, kw_only=True):
 class Alive(Record, frozen=True, kw_only=True):
     """The provider is there and at work, though nothing of the answer has come: a sign of life.
 
-    A model may leave these out.
+    `is_taken` says that it has taken the request and is going to answer. A model may leave these out.
     """
+
+    is_taken: bool = False
 
 
 ALIVE = Alive()
+TAKEN = Alive(is_taken=True)
 
 
 class CallRequested(Record, frozen=True, kw_only=True):
@@ -85,6 +88,9 @@ _DELTAS = (TextDelta, ReasoningDelta)
 
 class Model(Protocol):
     """A language model. `stream` raises a `ModelError` when the request fails.
+
+    One that asks a provider has `account`, an `Account` or None: all requests through the same one wait for each other
+    when the provider wants that. If it is not known at once, a coroutine `find_account()` finds it.
 
     One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None. If it
     has to be made ready for that, it has a coroutine `prepare()`, which does not raise. One that knows how many tokens

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ai_whisperer.core.anthropic_access import KEY as ANTHROPIC_KEY
+from ai_whisperer.core.anthropic_access import anthropic_access
 from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT
-from ai_whisperer.errors import DefinitionError, ModelNameError
+from ai_whisperer.domain.providers import Account
+from ai_whisperer.errors import DefinitionError, ModelNameError, ModelRefusedError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
-from ai_whisperer.models.compatible import COMPATIBLE
+from ai_whisperer.models.compatible import COMPATIBLE, address_of
 from ai_whisperer.models.local_servers import LOCAL_SERVERS
 from ai_whisperer.models.names import ANTHROPIC, AUTO, SCRIPTED, SCRIPTED_DEMO
 
@@ -97,6 +100,16 @@ class LateModel:
             async for event in events:
                 yield event
 
+    @property
+    def account(self) -> Account | None:
+        """Through which account it asks; None if the model is not made yet, or has none."""
+        return getattr(self._model, "account", None)
+
+    async def find_account(self) -> Account | None:
+        """Make the model, so that its account is known. What keeps it from that is told by the request itself."""
+        await self.prepare()
+        return self.account
+
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if the model is not made yet, or does not know."""
         listed = getattr(self._model, "price_usd", None)
@@ -121,6 +134,11 @@ class OwnOrLibrary:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         return (self.library if request.settings.get(CLIENT) == LIBRARY_CLIENT else self.own).stream(request)
+
+    @property
+    def account(self) -> Account | None:
+        """Through which account it asks, whoever does."""
+        return self.own.account
 
     async def prepare(self) -> None:
         """Read the prices."""
@@ -175,6 +193,19 @@ def check_name(name: str) -> None:
     prefix, _, rest = name.partition(":")
     if name not in (AUTO, SCRIPTED) and not (prefix in (SCRIPTED, *_KNOWN) and rest.strip()):
         raise _unknown(name)
+
+
+def out_of_reach(name: str, environment: Mapping[str, str]) -> str | None:
+    """What is missing for the model to be asked, with what to do; None if nothing is, as far as is known beforehand."""
+    prefix = name.partition(":")[0]
+    if prefix in COMPATIBLE:
+        try:
+            address_of(prefix, environment)
+        except ModelRefusedError as error:
+            return error.message
+    if prefix == ANTHROPIC and anthropic_access(environment) is None:
+        return f"The request could not be made: Set the `{ANTHROPIC_KEY}` environment variable."
+    return None
 
 
 def name_check(factory: ModelFactory) -> NameCheck | None:

@@ -10,13 +10,16 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
+from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import ModelCutOffError, ModelError, ModelServerError, ModelTimeoutError, ModelUnavailableError
 from ai_whisperer.models import failures, prices
-from ai_whisperer.models.base import ALIVE, ModelRequest, StreamEvent
+from ai_whisperer.models.accounts import account_of
+from ai_whisperer.models.base import ALIVE, TAKEN, ModelRequest, StreamEvent
 from ai_whisperer.models.bounded_body import MAX_ERROR_BYTES, BodyCutter, Meter, WireLimitError, inflater_of
 from ai_whisperer.models.event_bounds import EventTooLargeError
 from ai_whisperer.models.http.address import Endpoint
@@ -63,7 +66,17 @@ class OwnClientModel(ABC):
         self.name = name
         self.prefix, _, self.model = name.partition(":")
         self._endpoint: Endpoint | None = None
+        self._account: Account | None = None
         self._pool: Pool | None = None
+
+    @property
+    def account(self) -> Account | None:
+        """Through which account it asks; None if there is none, which the request tells."""
+        if self._account is None:
+            with suppress(ModelError):
+                self._endpoint = self._endpoint or self._address()
+                self._account = account_of(self.prefix, self._endpoint)
+        return self._account
 
     @abstractmethod
     def _address(self) -> Endpoint:
@@ -112,6 +125,7 @@ class OwnClientModel(ABC):
             del sent
             yield ALIVE  # from now on it is the provider's time
             cutter = await _opened(connection, meter)
+            yield TAKEN
             while not reader.is_over:
                 data = await connection.read()
                 for event in _events(cutter.feed(data) if data else cutter.finish(), reader):

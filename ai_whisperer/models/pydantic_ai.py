@@ -34,8 +34,10 @@ from pydantic_core import PydanticSerializationError
 
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Usage, UserTurn
+from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models import prices
+from ai_whisperer.models.accounts import digest_of
 from ai_whisperer.models.attached import parts_of
 from ai_whisperer.models.base import (
     CallDelta,
@@ -135,6 +137,17 @@ class PydanticAIModel:
         except FAILURES as error:
             # The library's error may quote the request with its key: it is told in our words, not chained.
             raise translated(error, answering=answering, came=meter.received > 0) from None
+
+    @property
+    def account(self) -> Account | None:
+        """Through which account it asks; None if it cannot be asked, which the request tells."""
+        try:
+            model = self._ready()
+        except FAILURES:
+            return None
+        key = getattr(getattr(model.provider, "client", None), "api_key", None)
+        digest = digest_of(key.encode()) if isinstance(key, str) else ""
+        return Account(provider=self.prefix, address=urlsplit(model.base_url or "").hostname or "", key=digest)
 
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if the price list does not know the model."""

@@ -17,6 +17,7 @@ import yaml
 
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import (
     DefinitionError,
     ModelError,
@@ -108,7 +109,8 @@ class ScriptedModel:
 class FunctionModel:
     """A `Model` that answers with what `function` returns for the request; it may raise a `ModelError`.
 
-    An `Answer` is streamed as it is; a text gets an estimated usage.
+    An `Answer` is streamed as it is; a text gets an estimated usage. With an `account` its requests wait for their turn
+    as those to a provider do.
     """
 
     def __init__(
@@ -117,7 +119,9 @@ class FunctionModel:
         *,
         latency_seconds: float = 0.0,
         sleep: Sleep = asyncio.sleep,
+        account: Account | None = None,
     ) -> None:
+        self.account = account
         self._function = function
         self._latency_seconds = latency_seconds
         self._sleep = sleep

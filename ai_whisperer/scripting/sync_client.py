@@ -153,6 +153,7 @@ class SyncClient:
     list_memory = _sync(Client.list_memory)
     list_resources = _sync(Client.list_resources)
     list_mcp_servers = _sync(Client.list_mcp_servers)
+    list_provider_accounts = _sync(Client.list_provider_accounts)
     list_rooms = _sync(Client.list_rooms)
     list_schedules = _sync(Client.list_schedules)
     list_sessions = _sync(Client.list_sessions)

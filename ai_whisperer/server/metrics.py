@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.providers import GateState, ProviderAccount
 from ai_whisperer.domain.tasks import Repaired, Retried, TaskState, WorkCounts
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 
@@ -98,6 +99,7 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     yield _gauge("agents", "Agents of the open sessions by state", by_state, "state")
     held_up = sum(status.retry_at is not None for status in agents)
     yield _gauge("agents_waiting_for_provider", "Agents that wait to ask their model again", held_up)
+    yield from _of_providers(sessions)
     yield from _of_work([session.work_counts for session in sessions])
     yield _counter("limits_reached", "How often limits were reached", dict(sorted(reached.items())), "limit")
     yield _gauge("queued_work", "Tasks and mails that wait", sum(status.queue_size for status in agents))
@@ -115,6 +117,27 @@ def _of_sessions(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metri
     contexts = sum(each.context_bytes for each in totals)
     yield _gauge("context_bytes", "What conversations take in memory now", contexts)
     yield _gauge("tool_memory_bytes", "Memory of the largest process of a tool so far", used.memory_bytes)
+
+
+def _of_providers(sessions: Sequence[AsyncAgentSessionManager]) -> Iterator[Metric]:
+    """The accounts of providers, which all sessions share."""
+    accounts = {each.account: each for session in sessions for each in session.list_provider_accounts()}
+    shut = (GateState.HELD, GateState.DOWN)
+    figures: dict[str, tuple[str, Callable[[ProviderAccount], float]]] = {
+        "provider_requests_allowed": ("Requests that an account may have under way", lambda each: each.allowed),
+        "provider_requests_under_way": ("Requests that an account has under way", lambda each: each.under_way),
+        "provider_requests_waiting": ("Requests that wait for their turn at an account", lambda each: each.waiting),
+        "provider_shut": ("Whether an account lets nobody in: 1 if so", lambda each: each.state in shut),
+        "provider_down": ("Whether the provider of an account is down: 1 if so", lambda each: each.state is shut[1]),
+    }
+    for name, (told, figure) in figures.items():
+        yield _gauge(name, told, {account: figure(each) for account, each in accounts.items()}, "account")
+    requests = {account: each.requests for account, each in accounts.items()}
+    yield _counter("provider_requests", "Requests to an account that were begun", requests, "account")
+    refusals = {account: each.refusals for account, each in accounts.items()}
+    yield _counter("provider_refusals", "Requests that a provider refused as too many", refusals, "account")
+    outages = {account: each.outages for account, each in accounts.items()}
+    yield _counter("provider_outages", "Requests that found the provider down", outages, "account")
 
 
 def _of_work(counts: Sequence[WorkCounts]) -> Iterator[Metric]:

@@ -224,11 +224,13 @@ class TemplateLibrary:
         if self._check_model is None or model == INHERIT:
             return template
         stating = next(each for each in chain if "model" in each.fields)
-        try:
-            self._check_model(model)
-        except ModelNameError as error:
-            raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
-        why = unusable_model(model, os.environ) if stating.is_outside else None
+        for name in template.definition.models:
+            try:
+                if name != INHERIT:
+                    self._check_model(name)
+            except ModelNameError as error:
+                raise fault(*stating.spot(("model",)), f"model: {error.message}") from error
+        why = unusable_model(model, os.environ) if stating.is_outside and isinstance(model, str) else None
         if why is None:
             return template
         usable = replace(template.definition, model=INHERIT)

@@ -15,6 +15,7 @@ import asyncio
 import json
 import re
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -105,7 +106,8 @@ class ModelServer:
     """The server, listening while it is entered.
 
     `received` holds the latest requests in order of arrival; `stalled` is set once a response has come to a stall.
-    `models` is what it answers when it is asked which models it has.
+    `models` is what it answers when it is asked which models it has. With `most_at_once` it answers no more requests at
+    the same time and refuses the others with 429 at once, and with `retry_after` as the header of that name.
     """
 
     def __init__(
@@ -116,8 +118,14 @@ class ModelServer:
         log: Path | None = None,
         latency_seconds: float = 0.0,
         models: Sequence[str] = ("test-model",),
+        most_at_once: int = 0,
+        retry_after: str = "",
     ) -> None:
         self.models = models
+        self.refused = 0
+        self._most_at_once = most_at_once
+        self._retry_after = retry_after
+        self._answering = 0
         self.received: deque[Received] = deque(maxlen=_KEPT_REQUESTS)
         self.stalled = asyncio.Event()
         self._respond = respond
@@ -196,10 +204,25 @@ class ModelServer:
             )
             await writer.drain()
             return True
-        reply = self._respond(received.body, received.number)
+        if self._most_at_once and self._answering >= self._most_at_once:
+            self.refused += 1
+            headers = {"retry-after": self._retry_after} if self._retry_after else {}
+            return await self._reply(
+                Reply(status=429, error="Too many at once.", headers=headers), received, reader, writer
+            )
+        self._answering += 1
+        try:
+            return await self._reply(self._respond(received.body, received.number), received, reader, writer)
+        finally:
+            self._answering -= 1
+
+    async def _reply(
+        self, reply: Reply, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         if not received.path.endswith((_CHAT, _MESSAGES)) or not received.body.get("stream"):
             reply = Reply(status=404, error="Only streamed chat completions and messages are served here.")
-        await asyncio.sleep(max(reply.latency_seconds, self._latency_seconds))
+        if reply.status == HTTPStatus.OK or reply.latency_seconds:
+            await asyncio.sleep(max(reply.latency_seconds, self._latency_seconds))
         if reply.raw is not None:
             await _send_raw(reply.raw(), received, writer)
             return False
@@ -243,6 +266,7 @@ class ModelServer:
         if self._log is not None:
             key = received.headers.get("idempotency-key")
             line = {"event": what, "number": received.number, "key": key, "model": received.body.get("model")}
+            line["at"] = round(time.time(), 3)
             self._log.write(json.dumps(line | more) + "\n")
 
 
@@ -301,6 +325,7 @@ def _send_json(
 async def _run(arguments: argparse.Namespace) -> None:
     respond = follow_script(arguments.script) if arguments.script else obliging
     options = {"port": arguments.port, "log": arguments.log, "latency_seconds": arguments.latency}
+    options |= {"most_at_once": arguments.most_at_once, "retry_after": arguments.retry_after}
     async with ModelServer(respond, **options) as server:
         sys.stdout.write(f"ready {server.base_url}\n")
         sys.stdout.flush()
@@ -312,6 +337,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 takes any free port")
     parser.add_argument("--log", type=Path, help="append a line per arrived and per answered request to this file")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each response")
+    parser.add_argument("--most-at-once", type=int, default=0, help="requests at a time; others get 429")
+    parser.add_argument("--retry-after", default="", help="the header of a 429")
     parser.add_argument("--script", type=Path, help='rules: [{"contains": TEXT, "reply": {...}}, ...]')
     with suppress(KeyboardInterrupt):
         asyncio.run(_run(parser.parse_args()))

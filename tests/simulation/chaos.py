@@ -15,10 +15,12 @@ from typing import Any
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.domain.tasks import Budget, StepState, TaskState
 from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
+from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
+from tests.simulation.provider import CrowdedProvider
 from tests.simulation.world import AGENTS, EVENTS, LOCKS, FaultListener, World
 
 _SESSION = "default"
@@ -40,6 +42,7 @@ class Chaos:
         self._lives = lives
         self._clock = VirtualClock()
         self._clock_is_set = seed % 3 == 1
+        self._is_crowded = seed % 4 in (1, 2)
         self._settings = random.Random(f"clock {seed}")
         self._sent = 0
         self._places = 0
@@ -65,12 +68,15 @@ class Chaos:
 
     async def _open(self) -> AsyncAgentSessionManager:
         store = self.disk.open()
+        model: Model = FunctionModel(self.world.answer, latency_seconds=1.0)
+        if self._is_crowded:
+            model = CrowdedProvider(self.world.answer, most=1 + self.seed % 3, latency_seconds=1.0)
         self.world.opened_after.append((await store.load(_SESSION)).last_seq)
         manager = AsyncAgentSessionManager(
             session_id=_SESSION,
             store=store,
             tools=self.world.tools(),
-            model_factory=lambda _: FunctionModel(self.world.answer, latency_seconds=1.0),
+            model_factory=lambda _: model,
             clock=self._clock,
             limits={"max_concurrent_loops": 1 + self.seed % 5},  # fewer than there is work for, in most runs
             random=random.Random(self._random.random()),

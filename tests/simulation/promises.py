@@ -110,7 +110,25 @@ async def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_budgets(found)
     _check_usage(manager, found)
     _check_events(found, world)
+    _check_turns_at_providers(manager, found)
     await _check_nothing_is_left(manager)
+
+
+def _check_turns_at_providers(manager: AsyncAgentSessionManager, found: Findings) -> None:
+    """The provider of some runs refuses who comes while others are answered, and never one that comes alone."""
+    for account in manager.list_provider_accounts():
+        assert (account.under_way, account.waiting) == (0, 0), "somebody holds a turn, or waits for one, and is gone"
+    refused = [note.params["stepId"] for note in found.named("step.retried") if _is_refusal(note)]
+    failures = Counter(note.params["stepId"] for note in found.named("step.retried") if not _is_refusal(note))
+    for step_id in refused:
+        if (step := found.step(step_id)).attempt > 1:
+            assert step.failures <= failures[step_id], "a refusal for which others are the reason counts as a failure"
+    errors = [task.error.code for task in found.tasks.values() if task.error is not None]
+    assert "model_rate_limit" not in errors, "a task failed because others asked at the same time"
+
+
+def _is_refusal(note: Notification) -> bool:
+    return bool(note.params["error"]["code"] == "model_rate_limit")
 
 
 def _check_tasks(found: Findings, world: World) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.core.provider_gate import Waiting
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
@@ -24,6 +25,7 @@ from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.model_step import ModelStep
 from ai_whisperer.runtime.limits.deadlines import Deadlines
+from ai_whisperer.runtime.limits.provider_turns import Sent, SharedGate, SharedTurn, Turn
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.messaging.delegation import Delegation
@@ -131,6 +133,38 @@ def count_mail_as_read_when_it_is_delivered(patch: pytest.MonkeyPatch) -> None:
         self.shown(decision, mail.id)  # type: ignore[attr-defined]
 
     patch.setattr(Mail, "deliver", deliver_and_read)
+
+
+def keep_the_turn_of_a_request_that_is_cut_off(patch: pytest.MonkeyPatch) -> None:
+    end = SharedTurn.end
+
+    def end_unless_cancelled(self: SharedTurn) -> None:
+        task = asyncio.current_task()
+        if task is None or not task.cancelling():
+            end(self)
+
+    patch.setattr(SharedTurn, "end", end_unless_cancelled)
+
+
+def lose_the_turn_that_comes_with_a_cancel(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is cancelled in the moment in which it is let in does not give its turn back."""
+
+    async def wait(self: SharedGate, waiting: Waiting) -> Turn | Sent:
+        future = self._futures[waiting] = self._loop.create_future()
+        self.gate.line_up(waiting)
+        self._serve()
+        try:
+            return await asyncio.shield(future)
+        finally:
+            if future.done():
+                self.gate.leave(waiting)
+                del self._futures[waiting]
+
+    patch.setattr(SharedGate, "wait", wait)
+
+
+def count_refusals_for_which_others_are_the_reason(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SharedTurn, "stands_alone", property(lambda _: True))
 
 
 def leave_open_steps_behind(patch: pytest.MonkeyPatch) -> None:
@@ -321,6 +355,9 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "plant",
     [
+        keep_the_turn_of_a_request_that_is_cut_off,
+        lose_the_turn_that_comes_with_a_cancel,
+        count_refusals_for_which_others_are_the_reason,
         forget_what_a_read_may_have_missed,
         let_leases_run_out_by_the_wall_clock,
         sleep_by_the_wall_clock,

@@ -91,7 +91,7 @@ async def _tell_nearest(call: Call, client: Client, agent_id: str) -> None:
 async def show(call: Connected, agent: AgentName) -> None:
     """Show an agent: what it is doing, what it used, its definition."""
     details = await call.client.get_agent(agent)
-    inherited = (await call.client.server_info()).model if details.definition.model == INHERIT else ""
+    inherited = (await call.client.server_info()).model if INHERIT in details.definition.models else ""
     status, definition = details.status, details.definition
     call.output.details(
         details,

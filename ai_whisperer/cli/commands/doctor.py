@@ -72,7 +72,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
 
 def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
-    from ai_whisperer.cli.doctor import folder, machine, mcp, sandbox
+    from ai_whisperer.cli.doctor import folder, machine, mcp, providers, sandbox
     from ai_whisperer.server.serving import templates_of, toolbox_of
     from ai_whisperer.store.sqlite.files import DATABASE_NAME
 
@@ -91,6 +91,7 @@ def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
         *sandbox.check_sandbox(values.sandbox),
         *mcp.check_mcp(values.mcp, os.environ),
         *mcp.check_running_mcp(values.data, values.session),
+        *providers.check_running_providers(values.data, values.session),
     ]
 
 

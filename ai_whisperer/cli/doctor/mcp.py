@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
+from ai_whisperer.cli.doctor.running import asked_of_session
 from ai_whisperer.client import Client
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.mcp import McpServerStatus, McpState
-from ai_whisperer.errors import WhispererError
 from ai_whisperer.mcp_config import McpServerConfig
-from ai_whisperer.server.address import Address, find_address
 
 _CHECK = "MCP"
-_PATIENCE_SECONDS = 5.0
 
 
 def check_mcp(servers: Mapping[str, McpServerConfig], environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -40,25 +37,9 @@ def check_mcp(servers: Mapping[str, McpServerConfig], environment: Mapping[str, 
 
 def check_running_mcp(data: Path, session_id: str) -> Iterator[Finding]:
     """How the servers are in a session of the server that runs; nothing of those that nobody has needed yet."""
-    address = find_address(data)
-    if address is None:
-        return
-    try:
-        servers = asyncio.run(_servers_at(address, session_id))
-    except (TimeoutError, WhispererError):  # that the server does not answer is told with its model
-        return
-    for each in servers:
+    for each in asked_of_session(data, session_id, Client.list_mcp_servers):
         if each.state is not McpState.NOT_STARTED:
             yield _running(each, session_id)
-
-
-async def _servers_at(address: Address, session_id: str) -> list[McpServerStatus]:
-    async with (
-        asyncio.timeout(_PATIENCE_SECONDS),
-        Client(address.url, address.token, certificate=address.certificate, reconnect_seconds=0) as client,
-    ):
-        known = {each.id for each in await client.list_sessions()}
-        return await client.session(session_id).list_mcp_servers() if session_id in known else []
 
 
 def _running(server: McpServerStatus, session_id: str) -> Finding:

@@ -21,18 +21,23 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
 
 
 @notification(
-    "step.started", "[kind=compaction?began a compaction|called {tool}|asked its model]", level="debug", watched=False
+    "step.started",
+    "[kind=compaction?began a compaction|called {tool}|asked its model {model}|asked its model]",
+    level="debug",
+    watched=False,
 )
 class StepStarted(OfStep, frozen=True, kw_only=True):
     """A model request, a tool call or a compaction began. A request that would be too long becomes a compaction.
 
-    `attempt` and `started_at`, when it first began, are there if it is begun again.
+    `attempt` and `started_at`, when it first began, are there if it is begun again. `model` is which of its models an
+    agent asks that has several.
     """
 
     kind: StepKind
     tool: str | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
     started_at: float | UnsetType = UNSET
+    model: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, task: TaskRecord, step: StepRecord) -> Self:
@@ -45,12 +50,14 @@ class StepStarted(OfStep, frozen=True, kw_only=True):
             tool=UNSET if step.call is None else step.call.name,
             attempt=step.attempt if again else UNSET,
             started_at=step.started_at if again else UNSET,
+            model=step.model or UNSET,
         )
 
 
 @notification(
     "step.retried",
-    "got no answer from its model (attempt {attempt}) and asks again at {retryAt:time}: {error.message}",
+    "got no answer from its model[ {model}] (attempt {attempt}) and asks "
+    "[nextModel?{nextModel} instead|again at {retryAt:time}]: {error.message}",
     level="warning",
 )
 class StepRetried(OfStep, frozen=True, kw_only=True):
@@ -58,7 +65,8 @@ class StepRetried(OfStep, frozen=True, kw_only=True):
 
     `requests` is how many requests to the model ended with this, if that is not one.
 
-    `retry_after_seconds` is how long the provider asked to wait, if the task does not wait that long.
+    `retry_after_seconds` is how long the provider asked to wait, if the task does not wait that long. `model` is which
+    of its models was asked if an agent has several, and `next_model` the one that is asked instead.
     """
 
     attempt: int
@@ -66,6 +74,8 @@ class StepRetried(OfStep, frozen=True, kw_only=True):
     retry_at: float
     requests: int | UnsetType = UNSET
     retry_after_seconds: float | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    next_model: str | UnsetType = UNSET
 
 
 @notification("step.interrupted", "had its model request cut off", level="debug", watched=False)
@@ -107,8 +117,9 @@ class StepRun(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel
 
 @notification(
     "step.finished",
-    "[kind=compaction?ended a compaction|isError?used {tool}, which failed|used {tool}|state=failed?got no answer from its model"
-    "|got an answer from its model][: {usage.inputTokens:count} tokens in, {usage.outputTokens:count} out]"
+    "[kind=compaction?ended a compaction|isError?used {tool}, which failed|used {tool}"
+    "|state=failed?got no answer from its model|got an answer from its model]"
+    "[: {usage.inputTokens:count} tokens in, {usage.outputTokens:count} out]"
     "[usage.costUsd>0?, {usage.costUsd:money}][: {error.message}]",
     level="debug",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -107,13 +107,20 @@ class LiveAgent:
     def registry(self) -> ToolRegistry:
         return self.toolkit.registry(self.record)
 
-    @property
-    def model(self) -> Model:
-        return self.toolkit.model(self.record)
+    def model(self, name: str) -> Model:
+        return self.toolkit.model(name)
 
-    @property
-    def summary_model(self) -> Model:
-        return self.toolkit.summary_model(self.record)
+    def barred_models(self) -> Collection[str]:
+        """Those of its models that are not asked now, since they refused it."""
+        barred = self.toolkit.barred
+        if barred:
+            now = self.parts.kernel.clock.now()
+            for name in [name for name, until in barred.items() if until <= now]:
+                del barred[name]
+        return barred
+
+    def bar_model(self, name: str, until: float) -> None:
+        self.toolkit.barred[name] = until
 
     @property
     def may_step(self) -> bool:
@@ -318,16 +325,16 @@ class LiveAgent:
         durable = decision.submit()
         self.is_being_stopped = False
         models = self.toolkit.take_models()
+        self.toolkit.barred.clear()
         try:
             await asyncio.shield(durable)
         finally:  # the session may be closed meanwhile
-            for model in models:
-                await to_its_end(model.close())  # nobody else has it any more
+            if models:
+                await to_its_end(_closed(models))  # nobody else has them any more
 
     async def free(self) -> None:
         """Let go of the model clients."""
-        for model in self.toolkit.take_models():
-            await model.close()
+        await _closed(self.toolkit.take_models())
 
     def redefine(self, decision: Decision, record: AgentRecord) -> None:
         """Take a new definition; loops that run use it from their next step on."""
@@ -407,3 +414,10 @@ class LiveAgent:
     def timer_id(self) -> str:
         """The timer that ends the agent's sleep."""
         return f"wake:{self.agent_id}"
+
+
+async def _closed(models: Iterable[Model]) -> None:
+    """Close all of them, whatever becomes of one."""
+    for outcome in await asyncio.gather(*(model.close() for model in models), return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

@@ -13,13 +13,13 @@ from ai_whisperer.core.summaries import digest, problem_with, question, system_p
 from ai_whisperer.core.view import Journal, view
 from ai_whisperer.domain.compactions import CompactedThread, Compaction, CompactionKind, CompactionReason
 from ai_whisperer.domain.conversation import ToolCall
-from ai_whisperer.domain.definition import CLIENT, Access, Compact
+from ai_whisperer.domain.definition import CLIENT, INHERIT, Access, Compact
 from ai_whisperer.domain.mail import MailRecord, MailState
 from ai_whisperer.domain.tasks import COMPACTION, DONE, STARTED, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.errors import ContextLimitError, ModelTooLongError, WhispererError
 from ai_whisperer.runtime.agents.conversation import Conversation, Window, window_of
-from ai_whisperer.runtime.agents.model_step import Asking
+from ai_whisperer.runtime.agents.inquiry import Inquiry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.workplace import FILE
@@ -126,7 +126,7 @@ class CompactionStep:
             keep=self._agent.record.definition.context.keep,
         )
 
-    async def prepare(self) -> Asking | None:
+    async def prepare(self) -> Inquiry | None:
         """Plan it; returns what a model is to be asked for a summary, if one is wanted."""
         self._journals = await self._conversation.journals()
         self._plan = plan(self._begun, self._held, self._journals, self._terms, wrote=self._written_by)
@@ -136,8 +136,9 @@ class CompactionStep:
         most = max(terms.window - min(_MOST_SUMMARY_TOKENS, terms.window // 4), 1) * contexts.BYTES_FOR_A_TOKEN // 2
         turn = question(self._earlier, self._plan.gone, most=int(most / terms.scale))
         system, settings = system_prompt(terms.summary_bytes), agent.record.definition.settings
-        return Asking(
-            model=lambda: agent.summary_model,
+        named = agent.record.definition.context.model
+        return Inquiry(
+            models=agent.record.definition.models if named == INHERIT else (named,),
             system=system,
             turns=(turn,),
             tools=(),

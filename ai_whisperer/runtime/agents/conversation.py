@@ -15,9 +15,10 @@ from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.conversation import ToolSpec, Turn, UserTurn
 from ai_whisperer.domain.definition import Compact
 from ai_whisperer.errors import ContextLimitError, ModelError
+from ai_whisperer.models.base import Model
+from ai_whisperer.runtime.agents.inquiry import Inquiry
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.memory import index_of, keeps_memory
-from ai_whisperer.runtime.agents.model_step import Asking
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.reads import Reads
@@ -138,10 +139,11 @@ class Conversation:
         registry = self._agent.registry
         return registry.specs_with_rest if self.tells_rest else registry.specs
 
-    def asking(self) -> Asking:
-        agent, definition = self._agent, self._agent.record.definition
-        return Asking(
-            model=lambda: agent.model,
+    def inquiry(self) -> Inquiry:
+        """What the agent's own model is asked."""
+        definition = self._agent.record.definition
+        return Inquiry(
+            models=definition.models,
             system=definition.prompt,
             turns=self.turns,
             tools=self.specs,
@@ -229,7 +231,7 @@ def window_of(agent: Owner) -> Window:
 async def prepare_model(agent: Owner) -> None:
     """Let the model learn how much it can take, which may have to be read first."""
     try:
-        prepare = getattr(agent.model, "prepare", None)
+        prepare = getattr(_model_now(agent), "prepare", None)
     except ModelError:
         return  # the request itself tells what is wrong
     if prepare is not None:
@@ -238,7 +240,13 @@ async def prepare_model(agent: Owner) -> None:
 
 def _known_window(agent: Owner) -> int | None:
     try:
-        known = getattr(agent.model, "context_window", None)
+        known = getattr(_model_now(agent), "context_window", None)
     except ModelError:
         return None
     return None if known is None else known()
+
+
+def _model_now(agent: Owner) -> Model:
+    """The first of the agent's models that does not refuse it; raises a `ModelError`."""
+    names, barred = agent.record.definition.models, agent.barred_models()
+    return agent.model(next((name for name in names if name not in barred), names[0]))

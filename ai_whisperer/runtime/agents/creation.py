@@ -18,10 +18,11 @@ from ai_whisperer.domain.limits import EffectiveLimits, LimitAction, LimitScope
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notifications.agents import AgentCreated
 from ai_whisperer.domain.notifications.limits import LimitReached
+from ai_whisperer.domain.notifications.providers import ModelSkipped
 from ai_whisperer.errors import DefinitionError, InvalidInputError, LimitError
 from ai_whisperer.models.catalog import NameCheck
 from ai_whisperer.runtime.agents.agent import LiveAgent
-from ai_whisperer.runtime.agents.defining import check_approve, check_model, definition_for
+from ai_whisperer.runtime.agents.defining import check_approve, check_model, definition_for, models_out_of_reach
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.mcp import check_mcp_grants
 from ai_whisperer.runtime.agents.parts import Owner
@@ -116,10 +117,17 @@ class AgentCreation:
                 created_by=UNSET if by is None else by,
             )
         )
+        self.tell_skipped(decision, agent_id, definition)
         self._schedules.change(decision, gone, come)
         if auto_start:
             agent.start(decision)
         return agent
+
+    def tell_skipped(self, decision: Decision, agent_id: str, definition: AgentDefinition) -> None:
+        """Announce which of its models an agent with this definition cannot ask, and why."""
+        if self._stage.check_model is not None:
+            for name, why in models_out_of_reach(definition).items():
+                decision.tell(ModelSkipped(agent_id=agent_id, model=name, reason=why))
 
     def own_tools_of(self, agent_id: str) -> Sequence[Tool]:
         """The functions that were provided for an agent of that id."""

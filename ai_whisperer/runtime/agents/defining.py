@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import os
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -10,7 +11,7 @@ from ai_whisperer.core.addresses import AddressBook, normalized
 from ai_whisperer.core.definitions import Config, definition_from, overridden
 from ai_whisperer.domain.definition import INHERIT, Access, AgentDefinition
 from ai_whisperer.errors import DefinitionError, InvalidInputError, ModelNameError
-from ai_whisperer.models.catalog import NameCheck
+from ai_whisperer.models.catalog import NameCheck, out_of_reach
 from ai_whisperer.templates.claude import OWN_NAMES, denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
@@ -61,15 +62,32 @@ def with_grants(
 
 
 def check_model(definition: AgentDefinition, check: NameCheck | None) -> None:
-    """Raise `DefinitionError` if the agent is to have a model that there is not: its first task would fail."""
+    """Raise `DefinitionError` if the agent is to have a model that there is not: its first task would fail.
+
+    Of several, one at least must be within reach as far as is known: those without a key are passed over.
+    """
     if check is None:
         return
-    for field, name in (("model", definition.model), ("context.model", definition.context.model)):
+    several = not isinstance(definition.model, str)
+    named = [(f"model[{number}]" if several else "model", name) for number, name in enumerate(definition.models)]
+    for field, name in (*named, ("context.model", definition.context.model)):
         try:
             if name != INHERIT:  # that of the session was checked with it
                 check(name)
         except ModelNameError as error:
             raise DefinitionError(f"{field}: {error.message}") from error
+    lacking = models_out_of_reach(definition)
+    if lacking and len(lacking) == len(definition.models):
+        told = " ".join(f"{name}: {why}" for name, why in lacking.items())
+        raise DefinitionError(f"model: none of them can be asked. {told}")
+
+
+def models_out_of_reach(definition: AgentDefinition) -> Mapping[str, str]:
+    """Those of several models that cannot be asked, each with what is missing."""
+    if len(definition.models) == 1:
+        return {}
+    found = {name: out_of_reach(name, os.environ) for name in definition.models if name != INHERIT}
+    return {name: why for name, why in found.items() if why is not None}
 
 
 def check_approve(agent_id: str, definition: AgentDefinition, registry: ToolRegistry) -> None:

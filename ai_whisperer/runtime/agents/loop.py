@@ -26,13 +26,14 @@ from ai_whisperer.runtime.agents.compaction import (
     with_sizes,
 )
 from ai_whisperer.runtime.agents.conversation import Conversation
+from ai_whisperer.runtime.agents.inquiry import Inquiry
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
-from ai_whisperer.runtime.agents.model_step import Asking, ModelStep, waited_for_retry
+from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
+from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, asking_of, model_turn
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool
-from ai_whisperer.runtime.limits.spending import Reserved
 from ai_whisperer.runtime.session.current import current_loop
 from ai_whisperer.runtime.session.decision import Decision
 
@@ -43,8 +44,6 @@ _SECONDS_UNTIL_TAKEN_UP = 1.0
 
 _LARGE_BYTES = 256 << 10
 """A conversation of this size takes a turn of the event loop by itself."""
-
-_UNLIMITED = Reserved()
 
 
 class AILoop:
@@ -58,6 +57,7 @@ class AILoop:
         "_interrupted",
         "_next",
         "_tool_waits",
+        "asking",
         "conversation",
         "is_waiting",
         "running",
@@ -68,6 +68,7 @@ class AILoop:
         self._agent = agent
         self.running = RunningTask(agent, task, steps)
         self.is_waiting = False
+        self.asking: Asking | None = None
         self.worker: asyncio.Task[None] | None = None
         self._dooms = 0
         self._interrupted = False
@@ -299,7 +300,7 @@ class AILoop:
             if wanted is not None:
                 self._begin_compaction(journal.steps[-1], wanted)
                 return
-        answered = await self._ask(conversation.asking())
+        answered = await self._ask(conversation.inquiry())
         if answered is None:
             return
         if answered.error is not None:
@@ -314,28 +315,27 @@ class AILoop:
         self._agent.parts.spending.release(journal.task.id)
         self._advance(decision)
 
-    async def _ask(self, asking: Asking) -> StepRecord | None:
+    async def _ask(self, inquiry: Inquiry) -> StepRecord | None:
         """Ask a model once. None if the attempt has failed and is to be repeated, or if the loop is held up."""
-        reservations, task = self._agent.parts.spending, self.running.journal.task
-        reserved: Reserved | None = _UNLIMITED
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
-            reserved = None
-        else:
-            if self._agent.registry.mcp is not None:
-                await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
-            if reservations.hold_for(self._agent, task):
-                tokens_in, tokens_out = asking.input_tokens(), asking.output_tokens
-                reserved = await reservations.reserve(
-                    self, asking.model(), input_tokens=tokens_in, output_tokens=tokens_out
-                )
-        if reserved is None:
-            self._next = None  # held up between two attempts, or paused for want of tokens or money
+            self._next = None  # held up between two attempts
             return None
-        most = asking.output_tokens if asking.is_summary else None
-        room = reserved.max_output_tokens
-        answered = await ModelStep(self._agent, self, most if room is None else room).run(asking)
+        if self._agent.registry.mcp is not None:
+            await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
+        asking = asking_of(self._agent, self)
+        try:
+            asked = await model_turn(self._agent, self, asking, inquiry)
+        except NoTurnError as error:
+            return ModelStep(self._agent, self, asking, inquiry).given_up(error)
+        if asked is None:
+            self._next = None  # held up before its turn, or paused for want of tokens or money
+            return None
+        try:
+            answered = await ModelStep(self._agent, self, asking, inquiry).run(asked)
+        finally:
+            asked.turn.end()
         if answered is None:
-            reservations.release(task.id)  # others may use it until the next attempt
+            self._agent.parts.spending.release(self.running.journal.task.id)  # others may use it until the next attempt
         return answered
 
     def _begin_compaction(self, step: StepRecord, compaction: Compaction) -> None:
@@ -350,10 +350,10 @@ class AILoop:
         conversation, journal = self.conversation, self.running.journal
         await conversation.bring_up_to_date()
         making = CompactionStep(self._agent, journal.steps[-1], conversation, journal.task)
-        asking = await making.prepare()
+        inquiry = await making.prepare()
         step: StepRecord | None = journal.steps[-1]
-        if asking is not None:
-            step = await self._ask(asking)
+        if inquiry is not None:
+            step = await self._ask(inquiry)
         if step is None:
             return
         decision = self._decide()

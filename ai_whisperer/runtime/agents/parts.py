@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -13,13 +13,13 @@ from ai_whisperer.domain.agents import SleepPlan
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.tasks import TaskRecord
-from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.agents.supervision import Supervisor
 from ai_whisperer.runtime.agents.supplies import Supplies
 from ai_whisperer.runtime.agents.task_end import TaskEnd
 from ai_whisperer.runtime.limits.changing import LimitChanges
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.failing import TaskFailures
+from ai_whisperer.runtime.limits.provider_gates import ProviderGates
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.spending import Spending
@@ -96,6 +96,7 @@ class Parts(Struct, kw_only=True, frozen=True, eq=False):
     reached: ReachedLimits
     trees: Trees
     slots: LoopSlots
+    gates: ProviderGates
     spending: Spending
     deadlines: Deadlines
     limit_changes: LimitChanges
@@ -137,10 +138,10 @@ class Owner(Agent, Protocol):
     @property
     def work(self) -> WorkOfOwner: ...
     @property
-    def summary_model(self) -> Model: ...
-    @property
     def own_tools(self) -> tuple[Tool, ...]: ...
 
+    def barred_models(self) -> Collection[str]: ...
+    def bar_model(self, name: str, until: float) -> None: ...
     def sleep(self, decision: Decision, plan: SleepPlan, reason: str) -> None: ...
     def take_mail_back(self, decision: Decision, mails: Sequence[MailRecord]) -> None: ...
     def transition(self, decision: Decision, action: Action) -> None: ...

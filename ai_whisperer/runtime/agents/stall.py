@@ -30,18 +30,20 @@ class StallWatch:
         *,
         first_seconds: float | None = None,
         max_seconds: float = math.inf,
+        on_taken: Callable[[], None] | None = None,
     ) -> StallGuard:
         """`with watch.guard(120) as guard:` raises `ModelTimeoutError` when `take` is not called for so long.
 
         Until something of the answer has come it is `first_seconds`. When the event loop was held up, what has come
         meanwhile is taken before anybody is blamed. Raises `AnswerTimeError` when the block takes longer than
-        `max_seconds`. What the guard takes it passes on, but for mere signs of life.
+        `max_seconds`. What the guard takes it passes on, but for mere signs of life. `on_taken` is called when the
+        provider has taken the request, perhaps twice.
         """
         patience = _Patience(seconds if first_seconds is None else first_seconds, seconds, max_seconds)
         lane = self._lanes.get(patience)
         if lane is None:
             lane = self._lanes[patience] = _Lane(patience, self._loop)
-        return StallGuard(lane, pass_on)
+        return StallGuard(lane, pass_on, on_taken)
 
 
 class _Patience(NamedTuple):
@@ -51,11 +53,25 @@ class _Patience(NamedTuple):
 
 
 class StallGuard:
-    __slots__ = ("_lane", "_now", "_pass_on", "_stalled", "_task", "ends", "last", "seconds", "spared")
+    __slots__ = (
+        "_lane",
+        "_now",
+        "_on_taken",
+        "_pass_on",
+        "_stalled",
+        "_task",
+        "_then",
+        "ends",
+        "last",
+        "seconds",
+        "spared",
+    )
 
-    def __init__(self, lane: _Lane, pass_on: PassOn | None) -> None:
+    def __init__(self, lane: _Lane, pass_on: PassOn | None, on_taken: Callable[[], None] | None) -> None:
         self._lane = lane
-        self._pass_on = pass_on
+        self._on_taken = on_taken
+        self._then = pass_on
+        self._pass_on = pass_on if on_taken is None else self._first
         self._stalled = False
         self._task = asyncio.current_task(lane.loop)
         self._now = lane.loop.time
@@ -86,10 +102,20 @@ class StallGuard:
         self.last = self._now()
         self.spared = 0
         if type(event) is Alive:
+            if event.is_taken and self._on_taken is not None:
+                self._on_taken()
             return
         self.seconds = self._lane.patience.seconds
         if self._pass_on is not None:
             self._pass_on(event)
+
+    def _first(self, event: StreamEvent) -> None:
+        """Something of the answer has come: whoever answers has taken the request."""
+        self._pass_on = self._then
+        if self._on_taken is not None:
+            self._on_taken()
+        if self._then is not None:
+            self._then(event)
 
     def stall(self) -> None:
         if self._task is not None and not self._stalled:

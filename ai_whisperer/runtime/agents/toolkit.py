@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.definition import INHERIT, AgentDefinition
@@ -13,16 +13,19 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 
 class Toolkit:
-    """The tools and the model of one agent, made when they are first needed."""
+    """The tools and the models of one agent, made when they are first needed.
 
-    __slots__ = ("_model", "_registry", "_summary_model", "_supplies", "missing_tools", "own_tools")
+    `barred` has the models that are passed over, and until when.
+    """
+
+    __slots__ = ("_models", "_registry", "_supplies", "barred", "missing_tools", "own_tools")
 
     def __init__(self, supplies: Supplies, own_tools: Iterable[Tool]) -> None:
         self._supplies = supplies
         self.own_tools = tuple(own_tools)
         self._registry: ToolRegistry | None = None
-        self._model: Model | None = None
-        self._summary_model: Model | None = None
+        self._models: dict[str, Model] = {}
+        self.barred: dict[str, float] = {}
         self.missing_tools: tuple[str, ...] = ()
 
     def registry(self, record: AgentRecord) -> ToolRegistry:
@@ -30,32 +33,23 @@ class Toolkit:
             self._registry = self._supplies.registry(record.definition.tools, self.own_tools)
         return self._registry
 
-    def model(self, record: AgentRecord) -> Model:
-        """The agent's own model client; raises a `ModelError`."""
-        if self._model is None:
-            name = record.definition.model
-            self._model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
-        return self._model
-
-    def summary_model(self, record: AgentRecord) -> Model:
-        """The model that writes the agent's summaries; raises a `ModelError`."""
-        name = record.definition.context.model
-        if name in (INHERIT, record.definition.model):
-            return self.model(record)
-        if self._summary_model is None:
-            self._summary_model = self._supplies.model_factory(name)
-        return self._summary_model
+    def model(self, name: str) -> Model:
+        """The agent's own client of that model; raises a `ModelError`."""
+        model = self._models.get(name)
+        if model is None:
+            model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
+            self._models[name] = model
+        return model
 
     @property
-    def has_model(self) -> bool:
-        """Whether there is a model client, which is to be closed."""
-        return self._model is not None or self._summary_model is not None
+    def has_models(self) -> bool:
+        """Whether there are model clients, which are to be closed."""
+        return bool(self._models)
 
-    def take_models(self) -> list[Model]:
+    def take_models(self) -> Sequence[Model]:
         """Part with the model clients, for them to be closed."""
-        models = [model for model in (self._model, self._summary_model) if model is not None]
-        self._model = self._summary_model = None
-        return models
+        models, self._models = self._models, {}
+        return tuple(models.values())
 
     def forget_registry(self) -> None:
         """The grants have changed."""

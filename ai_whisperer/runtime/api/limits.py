@@ -73,6 +73,7 @@ def _used_by_session(session: OpenSession) -> dict[str, float]:
         "max_started_agents": session.started.count,
         "max_created_agents": len(session.roster.agents),
         "max_concurrent_loops": session.slots.used,
+        "max_requests_per_account": max((each.under_way for each in session.gates.accounts()), default=0),
         "max_tokens": usage.input_tokens + usage.output_tokens,
         "max_cost_usd": usage.cost_usd or 0.0,
     }

@@ -38,10 +38,10 @@ from ai_whisperer.runtime.api.context import SessionContext
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
-from ai_whisperer.runtime.api.mcp import SessionMcp
 from ai_whisperer.runtime.api.memory import SessionMemory
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.api.page import Served, SessionPage
+from ai_whisperer.runtime.api.providers import SessionProviders
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
 from ai_whisperer.runtime.life.assembly import Outside
@@ -63,7 +63,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 @told
 class AsyncAgentSessionManager(
-    SessionMcp,
+    SessionProviders,
     SessionMemory,
     SessionRooms,
     SessionSchedules,
@@ -317,6 +317,7 @@ class AsyncAgentSessionManager(
             self._session.roster.book.replace(session.agent_id, session.record.definition, definition)
             own = session.toolkit.tools_to_remember(definition)
             session.redefine(decision, replace(session.record, definition=definition, own_tools=own))
+            self._session.creation.tell_skipped(decision, session.agent_id, definition)
             self._session.schedules.change(decision, gone, come)
             session.start(decision)
         await decision.commit()

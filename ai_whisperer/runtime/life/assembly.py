@@ -31,6 +31,7 @@ from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.limits.changing import LimitChanges
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.failing import TaskFailures
+from ai_whisperer.runtime.limits.provider_gates import ProviderGates
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.spending import Spending
@@ -114,6 +115,7 @@ def assemble(
     started = StartedAgents(stated, reached)
     trees = Trees(kernel, roster, reached)
     slots = LoopSlots(kernel, stated, reached)
+    gates = ProviderGates(kernel, stated, reached)
     spending = Spending(kernel, roster, stated, trees, reached)
     deadlines = Deadlines(kernel, roster)
 
@@ -204,9 +206,10 @@ def assemble(
         reached=reached,
         trees=trees,
         slots=slots,
+        gates=gates,
         spending=spending,
         deadlines=deadlines,
-        limit_changes=LimitChanges(kernel, roster, stated, spending, slots, deadlines),
+        limit_changes=LimitChanges(kernel, roster, stated, spending, slots, gates, deadlines),
         task_failures=task_failures,
         waits=waits,
         cycles=cycles,

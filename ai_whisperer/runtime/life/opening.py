@@ -59,7 +59,7 @@ async def close_session(session: OpenSession, *, grace_seconds: float) -> None:
             _count_no_crash(session)  # before all that can hang: whoever is killed in that has harmed no task
         await session.kernel.background.close()
         await session.supplies.mcp.close()
-        freeing = (agent.free() for agent in agents if agent.toolkit.has_model)
+        freeing = (agent.free() for agent in agents if agent.toolkit.has_models)
         for outcome in await asyncio.gather(*freeing, return_exceptions=True):
             if isinstance(outcome, Exception):
                 _log.warning("a model client could not be closed: %r", outcome)
@@ -67,6 +67,7 @@ async def close_session(session: OpenSession, *, grace_seconds: float) -> None:
         await session.supplies.folders.close()
     finally:
         session.trial_turn.give_back(session)
+        session.gates.close()
         session.kernel.store.unlisten(session.kernel.session_id)
         session.kernel.release_waiters(
             ClosedError("The session was closed before the task ended; the task resumes later.")
@@ -92,6 +93,7 @@ def fail_session(session: OpenSession, failure: BaseException) -> None:
     session.kernel.closing = True
     session.kernel.timers.close()
     session.trial_turn.give_back(session)
+    session.gates.close()
     for loop in session.roster.running.values():
         loop.abandon()
     session.locks.close(failure)

@@ -11,6 +11,7 @@ from ai_whisperer.core.limits import Stated, changed
 from ai_whisperer.domain.limits import Limits, LimitScope, SessionLimits
 from ai_whisperer.domain.notifications.limits import LimitsChanged
 from ai_whisperer.runtime.limits.deadlines import Deadlines
+from ai_whisperer.runtime.limits.provider_gates import ProviderGates
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.spending import Spending
 from ai_whisperer.runtime.limits.stated import StatedLimits
@@ -29,6 +30,7 @@ class LimitChanges:
         stated: StatedLimits,
         spending: Spending,
         slots: LoopSlots,
+        gates: ProviderGates,
         deadlines: Deadlines,
     ) -> None:
         self._kernel = kernel
@@ -36,6 +38,7 @@ class LimitChanges:
         self._stated = stated
         self._spending = spending
         self._slots = slots
+        self._gates = gates
         self._deadlines = deadlines
 
     def change_session(self, decision: Decision, changes: Stated) -> None:
@@ -89,6 +92,7 @@ class LimitChanges:
         self._deadlines.look_again()
         self._spending.look_again()
         self._slots.look_again()
+        self._gates.look_again()
         for agent in agents:
             agent.work.dispatch()
             for loop in list(agent.work.loops.values()):

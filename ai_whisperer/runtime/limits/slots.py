@@ -27,6 +27,11 @@ class LoopSlots:
         self._called = False
         self.used = 0
 
+    @property
+    def has_room(self) -> bool:
+        """Whether there is a place that nobody waits for."""
+        return self.used < self._stated.whole.max_concurrent_loops and not self._line
+
     def may_begin(self, who: object, agent_id: str, go_on: Callable[[], None]) -> bool:
         """Whether there is a place for one more loop. If not, `go_on` is called when it is the turn of `who`."""
         if self._turn_of is who:

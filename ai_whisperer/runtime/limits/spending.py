@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ai_whisperer.core.budgets import overdrawn
@@ -138,13 +138,21 @@ class Spending:
             or whole.max_cost_usd
         )
 
-    async def reserve(self, loop: Loop, model: Model, *, input_tokens: int, output_tokens: int) -> Reserved | None:
+    async def reserve(
+        self,
+        loop: Loop,
+        model: Model,
+        *,
+        input_tokens: int,
+        output_tokens: int,
+        before_waiting: Callable[[], None],
+    ) -> Reserved | None:
         """Set aside what a request of this size to this model may use, once it is there.
 
         None if the agent may not go on, or is paused for it.
 
-        Raises `BudgetError` if the task has to fail: the budget of its tree is spent or too small for the request, or a
-        price is not known.
+        `before_waiting` gives back what the loop must not hold while it waits. Raises `BudgetError` if the task has to
+        fail: the budget of its tree is spent or too small for the request, or a price is not known.
         """
         agent = loop.agent
         request = _Request(loop, model, input_tokens, output_tokens)
@@ -156,7 +164,11 @@ class Spending:
             if isinstance(outcome, _Spent):
                 self._exhausted(loop, outcome)
                 return None
-            reserved = outcome if isinstance(outcome, Reserved) else await self._wait_in_line(request, outcome)
+            if isinstance(outcome, Reserved):
+                reserved: Reserved | None = outcome
+            else:
+                before_waiting()
+                reserved = await self._wait_in_line(request, outcome)
             if reserved is not None and agent.may_step:
                 return reserved
         return None
@@ -344,7 +356,7 @@ def _estimate(request: _Request, accounts: Sequence[_Account]) -> Estimate:
 
 
 def _price_usd(request: _Request, tokens_in: int, tokens_out: int) -> float | None:
-    """By the price list of the model, else by what the agent has paid for a token so far."""
+    """By the price list of the model that is asked, else by what the agent has paid for a token so far."""
     listed = getattr(request.model, "price_usd", None)
     price = None if listed is None else listed(tokens_in, tokens_out)
     if price is not None:

@@ -5,21 +5,22 @@ export type Access = "read" | "write";
 
 /**
  * What an agent is, apart from what it is doing. `cut_answers` says what becomes of an answer that reached the length
- * which the model or `max_tokens` allows. `tools=None` grants the coordination tools and all that were provided; tools
- * that reach the machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the folders
- * that it may use beside its own, by the names that the session has for them; `working_folder` names the one of them
- * that its paths are relative to and that its programs run in, in place of its own. `network` are the hosts that its
- * tools may talk to, `"*"` for all public ones. `approve` names tools of which a person has to allow each call,
- * whatever the tools say themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but
- * those that touch only the session. `subscribes` names the events that become a task of the agent; `"*"` stands for
- * all. `output_schema` is the JSON Schema that the answers to its tasks have to fit, unless a task has one of its own;
- * it does not hold where the agent talks, in mail and in chats.
+ * which the model or `max_tokens` allows. `model` may name several, the one that is wanted first: the others are asked
+ * while it cannot answer. `tools=None` grants the coordination tools and all that were provided; tools that reach the
+ * machine or the network (`read_file`, `run_command`, …) have to be named. `folders` are the folders that it may use
+ * beside its own, by the names that the session has for them; `working_folder` names the one of them that its paths are
+ * relative to and that its programs run in, in place of its own. `network` are the hosts that its tools may talk to,
+ * `"*"` for all public ones. `approve` names tools of which a person has to allow each call, whatever the tools say
+ * themselves; a name that ends in `*` stands for all that begin so, `"*"` for all tools but those that touch only the
+ * session. `subscribes` names the events that become a task of the agent; `"*"` stands for all. `output_schema` is the
+ * JSON Schema that the answers to its tasks have to fit, unless a task has one of its own; it does not hold where the
+ * agent talks, in mail and in chats.
  */
 export interface AgentDefinition {
   name?: string;
   description?: string;
   prompt?: string;
-  model?: string;
+  model?: string | string[];
   settings?: Record<string, unknown>;
   cut_answers?: CutAnswers;
   tools?: string[] | null;
@@ -307,6 +308,12 @@ export interface FilePart {
   name?: string;
   mediaType?: string;
 }
+
+/**
+ * `limited`: requests wait for others to end. `held`: nobody begins, since the provider asks for that. `down`: an
+ * outage, in which one request at a time tries whether the provider is back.
+ */
+export type GateState = "down" | "held" | "limited" | "open";
 
 /** All agents of a session by id, as they are after the notification `last_seq`. Keys as in the user guide. */
 export interface GuideAgentStates {
@@ -770,6 +777,30 @@ export interface Place {
 /** What is taken first: `urgent`, then `high`, `normal`, `low`. */
 export type Priority = "high" | "low" | "normal" | "urgent";
 
+/**
+ * The gate of an account as it is now, for all sessions of the process together. `allowed` is how many requests may be
+ * under way at once, as far as that was found out. `retryAt` is when the next one is made if none is now, and `reason`
+ * what the provider said. The counts are since the process began.
+ */
+export interface ProviderAccount {
+  account: string;
+  provider: string;
+  state: GateState;
+  allowed: number;
+  underWay: number;
+  waiting: number;
+  retryAt: number | null;
+  reason: string;
+  requests: number;
+  refusals: number;
+  outages: number;
+}
+
+/** Accounts, in the order in which they were first asked. */
+export interface ProviderAccountList {
+  accounts: ProviderAccount[];
+}
+
 /** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */
 export interface ReportTo {
   agentId: string;
@@ -989,7 +1020,8 @@ export interface StepList {
  * step is repeated under the same id. `requests` counts the model requests that were made and ended, by an answer, by a
  * failure or cut off, and `requestSeconds` is how long these took together, without the waits before and between them.
  * A step that is taken up again keeps them. `outageSeconds` is how long the step was held up because its provider was
- * down or could not be reached: the requests that failed so, and the waits after them.
+ * down or could not be reached, or let others in and not this one: the requests that failed so, and the waits after
+ * them. `model` is which one is asked by the last attempt, if the agent has several.
  */
 export interface StepRecord {
   sessionId: string;
@@ -1010,6 +1042,7 @@ export interface StepRecord {
   requestSeconds: number;
   outageSeconds: number;
   compaction: Compaction | null;
+  model: string;
 }
 
 /** What the processes of a tool call took, and the sandbox that held them. */
@@ -2098,6 +2131,14 @@ export interface Methods {
     };
     result: AttachmentContent;
   };
+  /** The accounts of providers that the session has asked: how many requests are under way, and who waits. */
+  "providers.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: ProviderAccountList;
+  };
   /** What people are asked about: by default what waits for a decision; null for all. */
   "approval.list": {
     params: {
@@ -2462,6 +2503,7 @@ export interface Notifications {
     tool?: string;
     attempt?: number;
     startedAt?: number;
+    model?: string;
   };
   /** A model request failed and is repeated. */
   "step.retried": {
@@ -2473,6 +2515,8 @@ export interface Notifications {
     retryAt: number;
     requests?: number;
     retryAfterSeconds?: number;
+    model?: string;
+    nextModel?: string;
   };
   /** A model request was cut off; it is repeated when its agent continues, or the step ends. */
   "step.interrupted": {
@@ -2792,6 +2836,25 @@ export interface Notifications {
     scope: LimitScope;
     agentId: string | null;
     limits: Record<string, number | null>;
+  };
+  /** Nobody asks the account until `retry_at`: the provider asks for that, or is down. All requests wait. */
+  "provider.held": {
+    account: string;
+    state: GateState;
+    retryAt: number;
+    waiting: number;
+    reason: string;
+  };
+  /** The provider takes requests of the account again; those that wait are made, first a few and then more. */
+  "provider.opened": {
+    account: string;
+  };
+  /** One of several models of an agent cannot be asked, or refuses its requests: others are asked in its place. */
+  "model.skipped": {
+    agentId: string;
+    model: string;
+    reason: string;
+    until?: number;
   };
   /** An MCP server was started, or connected to. */
   "mcp.server_started": {

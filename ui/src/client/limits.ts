@@ -15,6 +15,10 @@ export const LIMITS: Readonly<Record<string, Readonly<Record<string, [string, st
       "Loops at once",
       "Work waits in its queue."
     ],
+    "max_requests_per_account": [
+      "Requests to one account at once",
+      "The request waits for its turn."
+    ],
     "max_tokens": [
       "Tokens in all",
       "The agent that wants more is paused until you raise it."

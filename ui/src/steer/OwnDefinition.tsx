@@ -17,6 +17,7 @@ export function OwnDefinition({ form, onChange }: { form: OwnForm; onChange: (fo
         <label className="field">
           Model
           <input
+            title="Several, with commas between them: the others are asked while the first cannot answer."
             value={form.model}
             placeholder={model ? `${model}, as the server has it` : ""}
             spellCheck={false}

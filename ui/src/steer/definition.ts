@@ -51,8 +51,10 @@ export function freeId(name: string, taken: ReadonlyMap<string, unknown>): strin
 /** The definition as templates have it: only what was filled in. */
 export function ownConfig(form: OwnForm): Record<string, unknown> {
   const config: Record<string, unknown> = {};
-  for (const field of ["name", "description", "model", "prompt"] as const)
+  for (const field of ["name", "description", "prompt"] as const)
     if (form[field].trim() !== "") config[field] = form[field].trim();
+  const models = commaList(form.model);
+  if (models.length > 0) config.model = models.length === 1 ? models[0] : models;
   if (form.isToolsChosen) config.tools = [...new Set([...form.tools, ...commaList(form.otherTools)])];
   return config;
 }

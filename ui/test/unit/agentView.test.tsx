@@ -298,6 +298,7 @@ describe("the other tabs", () => {
   test.each([
     ["inherit", "scripted:demo (the server's)"],
     ["openai:gpt-5", "openai:gpt-5"],
+    [["openai-chat:a", "inherit"], "openai-chat:aif it cannot answer: scripted:demo (the server's)"],
   ])("of the model %s the definition tells %s", async (model, told) => {
     show("?tab=definition", {
       "agent.get": () =>

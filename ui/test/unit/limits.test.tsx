@@ -1,7 +1,14 @@
 import { cleanup, screen, act as settle, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { LimitState, Notification, ServerInfo, Usage, UsageReport } from "../../src/client/client";
+import type {
+  LimitState,
+  Notification,
+  ProviderAccount,
+  ServerInfo,
+  Usage,
+  UsageReport,
+} from "../../src/client/client";
 import { tell, usePage } from "../../src/state/page";
 import LimitsView from "../../src/views/limits/LimitsView";
 import { grouped, limitText, readLimit, shareOf } from "../../src/views/limits/names";
@@ -86,10 +93,11 @@ const REPORT = { scope: "session" as const, agentId: null, limits: [TOKENS, QUEU
 const USED: UsageReport = { agents: { alice: TOTALS }, total: TOTALS };
 const ALICE = [note("agent.created", { agentId: "alice", name: "Alice", description: "" })];
 
-function stage(fail = "") {
+function stage(fail = "", accounts: readonly ProviderAccount[] = []) {
   return setStage(ALICE, {
     "limits.get": () => REPORT,
     "usage.get": () => USED,
+    "providers.list": () => ({ accounts }),
     "events.list": () => ({ notifications: [], lastSeq: 1 }),
     "limits.set": () => {
       if (fail) throw new Error(fail);
@@ -104,6 +112,19 @@ test("a limit tells its value, where it is stated, its use and how often it was 
   const row = (await screen.findByRole("rowheader", { name: "Queue" })).closest("tr") as HTMLElement;
   for (const text of ["10", "session", "9", "3 ×"]) expect(within(row).getByText(text)).toBeTruthy();
   expect(within(row).getByRole("progressbar").getAttribute("value")).toBe("90");
+});
+
+test("an account of a provider that is down tells who waits, and why", async () => {
+  const counts = { allowed: 1, underWay: 0, waiting: 480, requests: 512, refusals: 3, outages: 7 };
+  const retryAt = Date.now() / 1000 + 90;
+  const account = { account: "openai-chat at api.openai.com", provider: "openai-chat", ...counts };
+  stage("", [{ ...account, state: "down", retryAt, reason: "The provider failed (status 503)." }]);
+  renderAt("/s/default/limits", <LimitsView />);
+  const part = await screen.findByRole("region", { name: "Providers" });
+  for (const text of ["openai-chat at api.openai.com", "down", "The provider failed (status 503)."])
+    expect(within(part).getByText(text)).toBeTruthy();
+  expect(part.textContent).toContain("0 of 1 under way, 480 wait; 512 requests, 3 refused, 7 found it down");
+  expect(part.textContent).toMatch(/next request in 1 min/);
 });
 
 test("a limit is changed after its number was checked, and the server's refusal is told in the form", async () => {

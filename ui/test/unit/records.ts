@@ -82,6 +82,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
     requestSeconds: 1,
     outageSeconds: 0,
     compaction: null,
+    model: "",
     ...fields,
   };
 }

@@ -47,7 +47,12 @@ function Definition({ details }: { details: AgentDetails }) {
           </Fact>
         )}
         <Fact name="Model">
-          <ModelName stated={definition.model} />
+          {modelsOf(definition).map((name, at) => (
+            <div key={name}>
+              {at > 0 && <span className="quiet">if it cannot answer: </span>}
+              <ModelName stated={name} />
+            </div>
+          ))}
         </Fact>
         <Fact name="Tools">
           {definition.tools == null ? (
@@ -97,10 +102,15 @@ function Definition({ details }: { details: AgentDetails }) {
   );
 }
 
+/** The models in the order in which they are asked. */
+function modelsOf({ model }: AgentDefinition): readonly string[] {
+  return typeof model === "object" ? model : [model ?? INHERIT];
+}
+
 /** The one that it names, else the server's. */
-function ModelName({ stated }: { stated: string | undefined }) {
+function ModelName({ stated }: { stated: string }) {
   const ofServer = usePage((page) => page.server?.model);
-  if (stated && stated !== INHERIT) return stated;
+  if (stated !== INHERIT) return stated;
   return (
     <>
       {ofServer} <span className="quiet">{ofServer ? "(the server's)" : "that of the server"}</span>

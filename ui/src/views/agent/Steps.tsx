@@ -56,7 +56,7 @@ function ModelStep({ step }: { step: StepRecord }) {
   const asked = answer === null ? [] : answer.readAs.length > 0 ? answer.readAs : answer.toolCalls;
   return (
     <>
-      <StepHead step={step} title={answer?.model ? `Model request · ${answer.model}` : "Model request"}>
+      <StepHead step={step} title={["Model request", step.model || answer?.model].filter(Boolean).join(" · ")}>
         {answer !== null && (
           <>
             <span>{words(answer.finish)}</span>

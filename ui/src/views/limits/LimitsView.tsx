@@ -5,6 +5,7 @@ import { useSelection } from "../../shell/addresses";
 import { useAnswer } from "../../state/answers";
 import { useIsPast, usePage } from "../../state/page";
 import { useRefreshing } from "../../state/refreshing";
+import { Accounts } from "./Accounts";
 import { ChangeLimit } from "./ChangeLimit";
 import { LimitTable } from "./LimitTable";
 import { Reached } from "./Reached";
@@ -73,7 +74,10 @@ export default function LimitsView() {
         <Loaded answer={report}>
           {(data) => <LimitTable limits={data.limits} scope={scope} onChange={setChanging} />}
         </Loaded>
-        <Reached agentId={agentId} />
+        <div className="limits-part">
+          {!isPast && <Accounts />}
+          <Reached agentId={agentId} />
+        </div>
       </div>
       <UsageTable agentId={agentId} onAgent={lead} />
       {changing && (

@@ -1,0 +1,189 @@
+"""Before a request begins: which model it goes to, its turn at the account of the provider, tokens and money for it.
+
+Whoever waits for one of these holds none of the others, and no place among the loops at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+from ai_whisperer.core.fallbacks import Attempts
+from ai_whisperer.core.provider_gate import Waiting
+from ai_whisperer.domain.providers import Account
+from ai_whisperer.errors import ModelError, ModelUnavailableError
+from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
+from ai_whisperer.runtime.agents.inquiry import Inquiry
+from ai_whisperer.runtime.agents.mcp import WaitingLoop
+from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.limits.provider_turns import FREE_TURN, Sent, SharedGate, Turn
+from ai_whisperer.runtime.limits.spending import Reserved
+from ai_whisperer.runtime.session.roles import Loop
+
+_UNLIMITED = Reserved()
+
+
+class Asking:
+    """What a loop keeps of its request while it is made: since when, what became of it, how long it was held up.
+
+    `held_up_seconds` is how long it has waited at accounts that let nobody in, and is not journaled yet.
+    """
+
+    __slots__ = ("attempts", "held_up_seconds", "since", "step_id")
+
+    def __init__(self, step_id: str, since: float) -> None:
+        self.step_id = step_id
+        self.since = since
+        self.attempts = Attempts()
+        self.held_up_seconds = 0.0
+
+
+class AskingLoop(WaitingLoop, Loop, Protocol):
+    """The loop that asks."""
+
+    asking: Asking | None
+
+
+class ModelTurn(NamedTuple):
+    """A request may begin: the model, its name, the turn, and what is set aside for it."""
+
+    model: Model
+    name: str
+    turn: Turn
+    reserved: Reserved
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something was set aside."""
+        return self.reserved is not _UNLIMITED
+
+
+class _Unusable:
+    """A model that cannot be made: to ask it tells why."""
+
+    def __init__(self, error: ModelError) -> None:
+        self._error = error
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        del request
+        raise self._error
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+class NoTurnError(ModelUnavailableError):
+    """The account of the provider has let nobody in for longer than is waited for."""
+
+
+async def model_turn(agent: Owner, loop: AskingLoop, asking: Asking, inquiry: Inquiry) -> ModelTurn | None:
+    """Wait until the request may begin; None if the agent may not go on, now or then.
+
+    The turn of what is returned has to be ended. Raises `NoTurnError`, and what `Spending.reserve` raises.
+    """
+    spending, task = agent.parts.spending, loop.running.journal.task
+    while True:
+        name = chosen_model(agent, asking, inquiry.models)
+        try:
+            model = agent.model(name)
+        except ModelError as error:
+            return ModelTurn(_Unusable(error), name, FREE_TURN, _UNLIMITED)
+        gate = await _gate_of(agent, model)
+        turn = await _turn(agent, loop, asking, gate, moves_on=len(inquiry.models) > 1)
+        if turn is None:
+            if agent.may_step:
+                continue
+            return None
+        try:
+            reserved: Reserved | None = _UNLIMITED
+            if spending.hold_for(agent, task):
+                reserved = await spending.reserve(
+                    loop,
+                    model,
+                    input_tokens=inquiry.input_tokens(),
+                    output_tokens=inquiry.output_tokens,
+                    before_waiting=turn.end,
+                )
+        except BaseException:
+            turn.end()
+            raise
+        if reserved is None:
+            turn.end()
+            return None
+        if not turn.is_over:
+            return ModelTurn(model, name, turn, reserved)
+        spending.release(task.id)  # it had to wait for that, and now waits for its turn without it
+
+
+def asking_of(agent: Owner, loop: AskingLoop) -> Asking:
+    """What the loop keeps of the request that its last step is."""
+    step = loop.running.journal.steps[-1]
+    if loop.asking is None or loop.asking.step_id != step.id:
+        loop.asking = Asking(step.id, agent.parts.kernel.event_loop.time())
+    return loop.asking
+
+
+def chosen_model(agent: Owner, asking: Asking, names: tuple[str, ...]) -> str:
+    """The name of the model that the request goes to as things are now, of those that it may go to."""
+    if len(names) == 1:
+        return names[0]
+
+    def lasts(name: str) -> bool:
+        try:
+            account = getattr(agent.model(name), "account", None)
+        except ModelError:
+            return False  # the request tells of it
+        if account is None:
+            return False
+        gate = agent.parts.gates.gate(account)
+        return gate.gate.lasts(gate.now())
+
+    return asking.attempts.choose(names, barred=agent.barred_models(), lasts=lasts)
+
+
+async def _gate_of(agent: Owner, model: Model) -> SharedGate | None:
+    account: Account | None = getattr(model, "account", None)
+    if account is None and (find := getattr(model, "find_account", None)) is not None:
+        account = await find()
+    return None if account is None else agent.parts.gates.gate(account)
+
+
+async def _turn(
+    agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate | None, *, moves_on: bool
+) -> Turn | None:
+    """The turn at the gate; None if the agent may not go on, or another model may be the better choice now."""
+    if gate is None:
+        return FREE_TURN
+    gates = agent.parts.gates
+    turn: Turn | None = gate.enter(most=gates.most)
+    if turn is not None or not agent.may_step:  # nobody cuts a wait short that begins after the pause
+        return turn
+    gates.waits(gate)
+    task, step = loop.running.journal.task, loop.running.journal.steps[-1]
+    waiting = Waiting(
+        gate.place(task.priority.rank, asking.since),
+        arrived_at=gate.now(),
+        max_retry_after_seconds=agent.limits.max_retry_after_seconds,
+        max_outage_seconds=agent.limits.max_outage_seconds - step.outage_seconds - asking.held_up_seconds,
+        most=gates.most,
+        moves_on=moves_on,
+    )
+    loop.running.settled()
+    loop.is_waiting = True
+    try:
+        async with loop.without_place():
+            sent = await gate.wait(waiting)
+            if not isinstance(sent, Sent):
+                turn = sent
+                if not (agent.parts.slots.has_room or task.answers_a_switch):
+                    turn.end()  # others ask while this one waits for its place
+    except BaseException:
+        if turn is not None:
+            turn.end()
+        raise
+    finally:
+        loop.is_waiting = False
+        asking.held_up_seconds += gate.gate.shut_seconds(waiting, gate.now())
+    if sent is Sent.AWAY:
+        raise NoTurnError(gate.gate.reason)
+    return None if turn is None or turn.is_over else turn
