@@ -110,9 +110,12 @@ async def model_turn(agent: Owner, loop: AskingLoop, asking: Asking, inquiry: In
         if reserved is None:
             turn.end()
             return None
-        if not turn.is_over:
-            return ModelTurn(model, name, turn, reserved)
-        spending.release(task.id)  # it had to wait for that, and now waits for its turn without it
+        again = turn if gate is None or not turn.is_over else gate.enter(most=agent.parts.gates.most)
+        if again is not None:
+            return ModelTurn(model, name, again, reserved)
+        # It had to wait for that, and now waits for its turn without it. Were it given back while there is room at the
+        # gate, several that are short of tokens would pass them on to each other for ever.
+        spending.release(task.id)
 
 
 def asking_of(agent: Owner, loop: AskingLoop) -> Asking:
