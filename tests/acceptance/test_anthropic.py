@@ -24,6 +24,7 @@ from ai_whisperer.errors import (
     ModelRateLimitError,
     ModelRefusedError,
     ModelServerError,
+    ModelTooLongError,
     ModelUnavailableError,
 )
 from ai_whisperer.models import bounded_body
@@ -181,7 +182,7 @@ def test_pings_are_signs_of_life() -> None:
     kinds = [
         type(each) for each in events_of(Reply(raw=lambda: (ANSWER + b"\r\n", ping, *turns, ping, *turns, *answer)))
     ]
-    assert kinds[:4] == [Alive, Alive, Alive, TextDelta]  # the request was sent, and two pings came
+    assert kinds[:5] == [Alive] * 4 + [TextDelta]  # the request was sent and taken, and two pings came
 
 
 # Requests
@@ -435,7 +436,7 @@ def test_an_agent_works_with_it_without_the_package_of_the_provider(monkeypatch:
 @pytest.mark.parametrize(
     ("status", "said", "kind", "words"),
     [
-        (400, "prompt is too long: 210000 tokens > 200000 maximum", ModelRefusedError, "Shorten it"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum", ModelTooLongError, "Shorten it"),
         (400, "Your credit balance is too low to access the API.", ModelRefusedError, "Top up"),
         (400, "max_tokens: wrong", ModelRefusedError, "refused the request"),
         (401, f"invalid x-api-key {KEY}", ModelRefusedError, "Check the key"),

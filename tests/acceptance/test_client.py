@@ -150,6 +150,7 @@ async def use_locks(client: Client) -> None:
 
 async def use_mcp(client: Client) -> None:
     assert await client.list_mcp_servers() == []
+    assert await client.list_provider_accounts() == []
     with pytest.raises(UnknownMcpServerError, match=r"'nobody'\. There are: none\."):
         await client.start_mcp_server("nobody")
 

@@ -97,6 +97,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["schedule.list", { sessionId }];
   yield ["schedule.delete", { sessionId, scheduleId }];
   yield ["mcp.list", { sessionId }];
+  yield ["providers.list", { sessionId }];
   yield ["async.resumeAgent", { sessionId, agentId }];
   yield ["async.stopAgent", { sessionId, agentId }];
   yield ["async.startAgent", { sessionId, agentId: "sleeper", config: { prompt: "Sleep." } }];

@@ -93,7 +93,7 @@ const REPORT = { scope: "session" as const, agentId: null, limits: [TOKENS, QUEU
 const USED: UsageReport = { agents: { alice: TOTALS }, total: TOTALS };
 const ALICE = [note("agent.created", { agentId: "alice", name: "Alice", description: "" })];
 
-function stage(fail = "", accounts: readonly ProviderAccount[] = []) {
+function stage(fail = "", accounts: ProviderAccount[] = []) {
   return setStage(ALICE, {
     "limits.get": () => REPORT,
     "usage.get": () => USED,

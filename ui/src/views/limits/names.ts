@@ -23,7 +23,7 @@ export function unitOf(name: string): Unit {
 /** Whether 0 stands for "no limit". */
 export function canBeEndless(name: string): boolean {
   const unit = unitOf(name);
-  return unit === "tokens" || unit === "money";
+  return unit === "tokens" || unit === "money" || name === "max_requests_per_account";
 }
 
 /** An amount of what the limit is about. */
