@@ -32,6 +32,9 @@ KNOWN: Mapping[str, Any] = {
     "owner": "user",
     "budget": {"maxTokens": 1000},
     "limits": {"max_queue_length": 500, "max_mail_bytes": None},
+    "outputSchema": {"type": "object"},
+    "parts": [{"data": "aGVsbG8=", "name": "hello.txt"}],
+    "path": "MEMORY.md",
     "until": 4102444800.0,
 }
 """Values that make sense, by the names of params; all others are made from their types."""

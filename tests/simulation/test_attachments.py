@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,7 @@ from ai_whisperer.domain.attachments import InputFile
 from ai_whisperer.domain.conversation import Answer, UserTurn
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, TooLargeError, UnknownFileError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime.agents import attachments as of_agents
-from ai_whisperer.runtime.agents import folders
-from ai_whisperer.runtime.api import attachments as of_api
 from ai_whisperer.store.attachments import AttachmentFiles
-from ai_whisperer.tools.function import CancelSignal
 from tests.simulation.stage import play, play_over_crash
 from tests.unit.test_attachments import png
 
@@ -25,15 +20,7 @@ TEXT = InputFile(data=b"Low tide at six.", name="tide.txt")
 IMAGE = InputFile(data=png(), name="chart.png")
 
 
-@pytest.fixture(autouse=True)
-def _without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Virtual time knows no threads: what would be done in one is done at once."""
-
-    async def at_once(function: Callable[..., Any], values: dict[str, Any], _: CancelSignal) -> Any:
-        return function(**values)
-
-    for module in (of_agents, of_api, folders):
-        monkeypatch.setattr(module, "in_thread", at_once)
+pytestmark = pytest.mark.usefixtures("without_threads")
 
 
 class Shown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,12 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.domain.conversation import Answer, UserTurn
 from ai_whisperer.errors import InvalidInputError, UnknownFileError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime.agents import memory as agents_memory
-from ai_whisperer.runtime.api import memory as api_memory
-from ai_whisperer.tools.files import changing, remembering
-from ai_whisperer.tools.function import CancelSignal
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of
 
 GRANTED: dict[str, Any] = {"tools": ["memory"]}
 
 
-@pytest.fixture(autouse=True)
-def _without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Virtual time knows no threads: what would be done in one is done at once."""
-
-    async def at_once(function: Callable[..., Any], values: dict[str, Any], _: CancelSignal) -> Any:
-        return function(**values)
-
-    for module in (changing, remembering, agents_memory, api_memory):
-        monkeypatch.setattr(module, "in_thread", at_once)
+pytestmark = pytest.mark.usefixtures("without_threads")
 
 
 class Told:

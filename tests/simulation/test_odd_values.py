@@ -43,6 +43,8 @@ GOOD: dict[str, Any] = {
     "tools": [],
     "approval_id": "there.2",
     "limits": {"max_queue_length": 50},
+    "path": "MEMORY.md",
+    "digest": "0" * 64,
 }
 
 
@@ -65,6 +67,7 @@ async def attempt(manager: AsyncAgentSessionManager, name: str, arguments: dict[
         return
 
 
+@pytest.mark.usefixtures("without_threads")
 @pytest.mark.parametrize("name", list(public_calls()))
 def test_odd_values_bring_errors_of_ours_and_harm_nothing(name: str) -> None:
     parameters = inspect.signature(getattr(AsyncAgentSessionManager, name)).parameters

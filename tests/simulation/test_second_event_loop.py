@@ -94,6 +94,8 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str
         "mail_id": mail_id,
         "members": ["idle"],
         "name": "door",
+        "path": "MEMORY.md",
+        "digest": "0" * 64,
         "prompt": "go",
         "room": "room",
         "schedule": "fires",

@@ -179,3 +179,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_template(tmp_path / "binary.md")
     (tmp_path / "good.md").write_text(GOOD)
     assert load_template(tmp_path / "good.md").name == "analyzer"
+
+
+def test_a_template_may_have_an_output_schema_and_a_bad_one_names_the_field(tmp_path: Path) -> None:
+    written = "---\nname: guide\noutput_schema:\n  type: {kind}\n  required: [city]\n---\nSay which city.\n"
+    (tmp_path / "guide.md").write_text(written.format(kind="object"))
+    assert load_template(tmp_path / "guide.md").definition.output_schema == {"type": "object", "required": ["city"]}
+    (tmp_path / "guide.md").write_text(written.format(kind="objekt"))
+    with pytest.raises(TemplateError, match="output_schema"):
+        load_template(tmp_path / "guide.md")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from ai_whisperer.domain.attachments import Attachment
@@ -44,6 +45,20 @@ class RoomMemberRemoved(RoomMember, frozen=True, kw_only=True):
     """An agent left a room."""
 
 
+class MessagePart(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """An image or a file that came with a message, see `Attachment`."""
+
+    digest: str
+    media_type: str
+    size: int
+    name: str
+    tokens: int
+
+    @classmethod
+    def of(cls, part: Attachment) -> Self:
+        return cls(digest=part.digest, media_type=part.media_type, size=part.size, name=part.name, tokens=part.tokens)
+
+
 @notification("room.message", "said: {text}")
 class RoomMessage(Told, frozen=True, kw_only=True):
     """Something was said in a room."""
@@ -57,7 +72,7 @@ class RoomMessage(Told, frozen=True, kw_only=True):
     mentions: list[str]
     hops: int
     task_id: str | None
-    parts: list[Attachment] | UnsetType = UNSET
+    parts: list[MessagePart] | UnsetType = UNSET
 
     @classmethod
     def of(cls, message: MessageRecord) -> Self:
@@ -70,7 +85,7 @@ class RoomMessage(Told, frozen=True, kw_only=True):
             mentions=list(message.mentions),
             hops=message.hops,
             task_id=message.task_id,
-            parts=UNSET if message.parts is None else list(message.parts),
+            parts=UNSET if message.parts is None else [MessagePart.of(part) for part in message.parts],
         )
 
 

@@ -650,6 +650,15 @@ export interface MessageList {
   messages: MessageRecord[];
 }
 
+/** An image or a file that came with a message, see `Attachment`. */
+export interface MessagePart {
+  digest: string;
+  mediaType: string;
+  size: number;
+  name: string;
+  tokens: number;
+}
+
 /**
  * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
  * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
@@ -2661,7 +2670,7 @@ export interface Notifications {
     mentions: string[];
     hops: number;
     taskId: string | null;
-    parts?: Attachment[];
+    parts?: MessagePart[];
   };
   /** A member was asked and answers in a task. */
   "room.answering": {
