@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, UserTurn
-from ai_whisperer.errors import ModelError, ModelRefusedError, ModelServerError, ModelUnavailableError
+from ai_whisperer.errors import (
+    ModelError,
+    ModelRefusedError,
+    ModelServerError,
+    ModelTooLongError,
+    ModelUnavailableError,
+)
 from ai_whisperer.models.base import AnswerAssembler, ModelRequest
 from ai_whisperer.models.bounded_body import Meter
 from ai_whisperer.models.chat_reader import ChatReader
@@ -177,7 +183,7 @@ def test_arguments_that_are_no_json_are_shown_again_in_a_form_that_servers_take(
 )
 def test_a_conversation_that_is_too_long_is_recognised_at_all_servers(status: int, said: str) -> None:
     error = of_status(status, said)
-    assert type(error) is ModelRefusedError
+    assert type(error) is ModelTooLongError
     assert error.message.startswith("The conversation is too long for the model: ")
     assert of_report(said, ()).message == error.message
 

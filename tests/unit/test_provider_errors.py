@@ -9,7 +9,13 @@ import ssl
 import pytest
 from pydantic_ai import exceptions as library
 
-from ai_whisperer.errors import ModelError, ModelRefusedError, ModelServerError, ModelUnavailableError
+from ai_whisperer.errors import (
+    ModelError,
+    ModelRefusedError,
+    ModelServerError,
+    ModelTooLongError,
+    ModelUnavailableError,
+)
 from ai_whisperer.models.provider_errors import translated
 
 
@@ -64,7 +70,7 @@ def ours(error: Exception) -> ModelError:
 )
 def test_what_waiting_does_not_help_is_refused_at_once(error: Exception, words: str) -> None:
     refused = ours(error)
-    assert type(refused) is ModelRefusedError
+    assert type(refused) in (ModelRefusedError, ModelTooLongError)
     assert words in refused.message
 
 
