@@ -18,7 +18,7 @@ Journal = tuple[TaskRecord, Sequence[StepRecord]]
 """A task with its steps."""
 
 _HEAD = (
-    "[This conversation was made shorter by the runtime. What came before is not shown any more, apart from the "
+    "[This conversation was made shorter by the runtime. What came before is no longer shown, apart from the "
     "prompts above, which are word for word. In place of the rest:]"
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from ai_whisperer.domain.agents import AgentRecord, AgentState, SleepPlan
+from ai_whisperer.domain.compactions import CompactedThread, Compaction, CompactionKind, CompactionReason, Place
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.note import Note
@@ -67,6 +68,28 @@ class Example(Told, frozen=True, kw_only=True):
     agent_id: str | UnsetType = UNSET
     n: int | str | UnsetType = UNSET
     text: str | UnsetType = UNSET
+
+
+def a_compacted_thread(thread_id: str = "th", *, arrival: int = 1, session_id: str = "s") -> CompactedThread:
+    return CompactedThread(
+        session_id=session_id,
+        agent_id="alice",
+        thread_id=thread_id,
+        task_id="t1",
+        number=1,
+        arrival=arrival,
+        compaction=Compaction(
+            reason=CompactionReason.WINDOW,
+            kind=CompactionKind.SUMMARY,
+            window=1_000,
+            asked_tokens=400,
+            tokens_before=900,
+            tokens_after=300,
+            covered=Place("t1", 1),
+            covered_at=2.0,
+            summary="They talked.",
+        ),
+    )
 
 
 def tell(unit: Unit, session_id: str, name: str, *, params: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.store import SLICE_ROWS, SqliteStore
 from ai_whisperer.store.tables import SHAPE, Row
 from tests.contract.conftest import Run
-from tests.contract.records import agent, mail, task, tell, unit_with
+from tests.contract.records import a_compacted_thread, agent, mail, task, tell, unit_with
 
 TIMER = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
 LOCK = LockRecord(
@@ -72,6 +72,7 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_agent(agent(session_id=session_id))
     unit.put_totals(AgentTotals(session_id=session_id, agent_id="alice"))
     unit.insert_task(replace(task(), session_id=session_id))
+    unit.put_compacted(a_compacted_thread(session_id=session_id))
     unit.put_step(
         StepRecord(
             session_id=session_id, task_id="t1", number=1, kind=StepKind.MODEL, state=StepState.STARTED, failures=2
@@ -248,10 +249,10 @@ def test_the_sessions_are_found_without_reading_their_histories() -> None:
     [
         (queries.TASKS, ("s", 9), {"task_by_session"}),
         (queries.TASKS_OF_AGENT, ("s", "alice", 9), {"task_by_agent"}),
-        (queries.TASKS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
+        (queries.TASKS_OF_THREAD, ("s", "alice", "t", 0, 0.0), {"task_by_thread"}),
         (queries.TASKS_OF_TREE, ("s", "t"), {"sqlite_autoindex_task_1", "task_by_root"}),
         (queries.IDS_OF_TREE, ("s", "t"), {"task_by_root"}),
-        (queries.STEPS_OF_THREAD, ("s", "alice", "t"), {"task_by_thread"}),
+        (queries.STEPS_OF_THREAD, ("s", "alice", "t", 0, 0.0), {"task_by_thread"}),
         (queries.OPEN_TASKS, ("s",), {"task_open"}),
         (queries.ATTACHMENTS, ("s", 9), {"attachment_by_time"}),
         (queries.ATTACHMENT, ("s", "d"), {"attachment_by_digest"}),

@@ -24,7 +24,7 @@ from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run
-from tests.contract.records import agent, mail, task, tell, unit_with
+from tests.contract.records import a_compacted_thread, agent, mail, task, tell, unit_with
 
 
 def test_what_was_written_is_read_back_the_same(run: Run) -> None:
@@ -360,6 +360,26 @@ def test_threads_and_their_tasks_are_found_in_the_order_in_which_they_ran(run: R
         }
         assert [(each.id, each.tasks) for each in await store.threads_of_agent("s", "alice")] == [("th", 3), ("d", 1)]
         assert len(await store.tasks_of_agent("s", "alice", limit=2)) == 2
+
+    run(scenario)
+
+
+def test_of_a_compacted_thread_only_what_follows_is_read(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for task_id, arrival, started_at in (("a", 1, 1.0), ("b", 2, 2.0), ("c", 3, 3.0), ("d", 4, 0.5)):
+            unit.insert_task(replace(task(task_id, arrival=arrival, thread_id="th"), started_at=started_at))
+            kept = {"kind": StepKind.MODEL, "state": StepState.DONE, "started_at": started_at}
+            unit.put_step(StepRecord(session_id="s", task_id=task_id, number=1, **kept))
+        unit.put_compacted(a_compacted_thread(arrival=1))
+        unit.put_compacted(a_compacted_thread(arrival=2))
+        unit.put_compacted(a_compacted_thread("other", arrival=9))
+        await store.submit(unit)
+        assert await store.compacted_thread("s", "alice", "th") == a_compacted_thread(arrival=2)
+        assert await store.compacted_thread("s", "bob", "th") is None
+        after = {"arrival": 2, "began_at": 2.0}
+        assert [each.id for each in await store.tasks_of_thread("s", "alice", "th", **after)] == ["b", "c"]
+        assert sorted(await store.steps_of_thread("s", "alice", "th", **after)) == ["b", "c"]
 
     run(scenario)
 

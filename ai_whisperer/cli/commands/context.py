@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 async def show(call: Connected, agent: AgentName, *, thread: ThreadOption = None) -> None:
-    """Show how long a conversation is, and what stands for the part of it that is not shown any more."""
+    """Show how long a conversation is, and what stands for the part of it that is no longer shown."""
     report = await call.client.get_context(agent, thread_id=thread)
     call.output.told(report, "\n".join(_lines(report)))
 
