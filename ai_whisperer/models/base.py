@@ -164,6 +164,20 @@ class AnswerAssembler:
     `on_event` gets what each event brings, as it can be stored.
     """
 
+    __slots__ = (
+        "_begun_calls",
+        "_bytes",
+        "_call_bytes",
+        "_calls",
+        "_finished",
+        "_max_bytes",
+        "_pass_on",
+        "_reasoning",
+        "_reasoning_mender",
+        "_text",
+        "_text_mender",
+    )
+
     def __init__(self, max_bytes: int, on_event: Callable[[StreamEvent], None] | None = None) -> None:
         self._max_bytes = max_bytes
         self._pass_on = on_event or _ignore

@@ -183,8 +183,8 @@ def _taken(parts: tuple[Part, ...], kind: type, it: str) -> str:
         elif part.same:
             value = f"True if {path} == {_path(it, kind, part.same)} else {path}"
         elif part.after:
-            rest = f"{name} := {path}.removeprefix({_path(it, kind, part.after)})"
-            value = f'{name} if len({rest}) < len({path}) and {name}[:1] == "." else ({path},)'
+            before = _path(it, kind, part.after)
+            value = f'{name}[len({before}):] if ({name} := {path}).startswith({before} + ".") else ({name},)'
         if part.boxed:
             value = f"({value},)"
         if part.optional:

@@ -218,6 +218,20 @@ def test_notifications_are_numbered_without_gap_in_the_order_of_submission(run: 
     run(scenario)
 
 
+@pytest.mark.parametrize("count", [15, 16, 17, 100])
+def test_however_many_notifications_are_committed_together_each_is_kept_as_it_was_told(run: Run, count: int) -> None:
+    async def scenario(store: Store) -> None:
+        unit = Unit()
+        for number in range(count):
+            tell(unit, "s", f"name {number % 3}", params={"n": number})
+        await store.submit(unit)
+        kept = await store.notifications("s", after=0, limit=1_000)
+        assert [note.seq for note in kept] == [number + 1 for number in range(count)]
+        assert [(note.name, note.params["n"]) for note in kept] == [(f"name {n % 3}", n) for n in range(count)]
+
+    run(scenario)
+
+
 def test_notifications_are_read_up_to_a_size_but_one_at_least(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = Unit()
