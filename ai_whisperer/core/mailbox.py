@@ -10,7 +10,7 @@ from ai_whisperer.core.marks import harmless, said
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import check_text, one_line
 from ai_whisperer.domain.mail import MailRecord, MailState
-from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Failure, Origin, Priority, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
 
 _MOVES: Mapping[MailState, frozenset[MailState]] = {
@@ -133,3 +133,14 @@ def reply_subject(subject: str) -> str:
     """The subject of an answer to a mail with this subject."""
     answered = subject if subject.lower().startswith("re:") else f"Re: {subject}"
     return answered[:MAX_SUBJECT_CHARACTERS]
+
+
+def notice_subject(subject: str) -> str:
+    """The subject of the notice that a mail with this subject could not be handled."""
+    return f"Not done: {subject}"[:MAX_SUBJECT_CHARACTERS]
+
+
+def notice_body(mail: MailRecord, failure: Failure | None) -> str:
+    """What the sender of a mail that could not be handled is told."""
+    why = "No reason was recorded." if failure is None else failure.message
+    return f"{mail.recipient} could not handle your mail {mail.id}: {why}"

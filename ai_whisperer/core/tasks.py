@@ -19,6 +19,7 @@ from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.tasks import Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import TaskEndedError
 
+_DELEGATED = "~task"
 _MAX_EVENT_DATA_CHARACTERS = 100_000
 _SUMMARY_CHARACTERS = 200
 _BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS
@@ -33,6 +34,16 @@ def base_id(task: TaskRecord) -> str:
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
     return f"{base_id(task)}~{task.continuation + 1}"
+
+
+def delegated_id(step_id: str) -> str:
+    """The id of the task that this call delegates. Callers cannot give ids with this sign, so that no two meet."""
+    return f"{step_id}{_DELEGATED}"
+
+
+def is_delegated(name: str) -> bool:
+    """Whether this is the id of a task that an agent has delegated, or of one that continues such a task."""
+    return _DELEGATED in name
 
 
 def is_part_of(base_id: str, task_id: str) -> bool:

@@ -128,7 +128,8 @@ class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
 
-    `answers` is the awaited mail that a task, or the one that it continues, is to answer.
+    `answers` is the awaited mail that a task, or the one that it continues, is to answer. A `quiet` one was made by the
+    runtime, to tell somebody of a result or of a failure: nobody is told if it cannot be handled.
     """
 
     root_id: str | None = None
@@ -137,6 +138,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
     answers: str | None = None
+    quiet: bool = False
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):

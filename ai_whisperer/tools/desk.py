@@ -76,6 +76,10 @@ class Desk(Protocol):
 
     def agent_status(self, name: str) -> Mapping[str, Any]: ...
 
+    def task_status(self, task_id: str) -> Mapping[str, Any]:
+        """How far a task is that the agent has delegated; raises `UnknownTaskError` for any other."""
+        ...
+
     def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
         """Create an agent that has no more rights than this one; returns its id."""
         ...
@@ -84,10 +88,11 @@ class Desk(Protocol):
 
 
 class Wanted(Struct, frozen=True):
-    """What a tool needs at its desk that may not be in memory: a mail, or so many of the latest of the mailbox."""
+    """What a tool needs at its desk that may not be in memory: a mail, so many of the latest of the mailbox, a task."""
 
     mail_id: str = ""
     mailbox: int = 0
+    task_id: str = ""
 
 
 _NOTHING_WANTED = Wanted()

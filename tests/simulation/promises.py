@@ -12,6 +12,7 @@ from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
 from ai_whisperer.domain.waits import WaitKind
+from tests.simulation.promises_of_talk import check_notices
 from tests.simulation.promises_of_time import check_time, due_times
 from tests.simulation.promises_of_waits import check_approvals, check_waits_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, World
@@ -105,6 +106,7 @@ async def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_locks(manager, found, world)
     _check_turns(found, world)
     await check_approvals(manager, found.notes, always=ALWAYS_ASKS)
+    check_notices(found.mails, found.tasks, found.notes)
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)

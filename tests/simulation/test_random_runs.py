@@ -29,6 +29,7 @@ from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.messaging.delegation import Delegation
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.messaging.notices import Notices
 from ai_whisperer.runtime.messaging.switch import Switch
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.decision import Decision
@@ -191,6 +192,21 @@ def report_no_failed_delegation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Delegation, "report", report_success)
 
 
+def tell_of_notices_that_failed(patch: pytest.MonkeyPatch) -> None:
+    """A notice that fails brings another: a circle, if neither side can handle anything."""
+    tell = Notices.task_ended
+
+    def tell_of_each(self: Notices, decision: Decision, task: TaskRecord) -> None:
+        loud = None if task.origin is None else replace(task.origin, quiet=False)
+        tell(self, decision, replace(task, origin=loud))
+
+    patch.setattr(Notices, "task_ended", tell_of_each)
+
+
+def tell_no_sender_of_a_failure(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Notices, "task_ended", lambda *_: None)
+
+
 def overlook_deadlines(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Deadlines, "watch", lambda *_: None)
 
@@ -349,6 +365,8 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
         give_a_lock_to_whoever_asks,
         wait_in_circles,
         report_no_failed_delegation,
+        tell_of_notices_that_failed,
+        tell_no_sender_of_a_failure,
         overlook_deadlines,
         spend_without_end,
         broadcast_twice,

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from ai_whisperer.core.next_step import CallTools, Complete, Next, RequestModel
+from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.core.tasks import continuation_id
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.rooms import MessageRecord
-from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.desk import CoordinationTool, Wanted
 
@@ -26,12 +28,14 @@ class LookUp(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first.
 
-    `unseen` are messages of its room that others are shown with the answer of the task.
+    `unseen` are messages of its room that others are shown with the answer of the task. `tasks` are those that it wants
+    to know about, and those that continue them, by id.
     """
 
     mails: Mapping[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
     unseen: Sequence[MessageRecord] = ()
+    tasks: Mapping[str, TaskRecord] = {}
 
 
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
@@ -41,7 +45,7 @@ def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
     if isinstance(action, CallTools):
         trees, mail = agent.parts.trees, agent.parts.mail
         for wanted in _wanted(agent, action):
-            if trees.unknown(task, to_grow=True) or wanted.mailbox:
+            if trees.unknown(task, to_grow=True) or wanted.mailbox or wanted.task_id:
                 return True
             if wanted.mail_id and mail.in_memory(wanted.mail_id) is None:
                 return True
@@ -56,6 +60,7 @@ async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
         return Found(unseen=await agent.parts.rooms.unseen_by_others(task))
     mails: dict[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
+    tasks: dict[str, TaskRecord] = {}
     await agent.parts.trees.look_up_unknown(task, to_grow=isinstance(action, CallTools))
     for wanted in _wanted(agent, action) if isinstance(action, CallTools) else ():
         if wanted.mailbox:
@@ -63,7 +68,20 @@ async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
             mailbox = await agent.parts.kernel.reads.mailbox(agent.agent_id, limit=wanted.mailbox + unread)
         if wanted.mail_id:
             mails[wanted.mail_id] = await agent.parts.mail.find(wanted.mail_id)
-    return Found(mails, mailbox)
+        if wanted.task_id:
+            tasks |= {part.id: part for part in await _parts_after(agent, wanted.task_id)}
+    return Found(mails, mailbox, tasks=tasks)
+
+
+async def _parts_after(agent: Owner, task_id: str) -> list[TaskRecord]:
+    """The task, and those that have continued it, as the store has them."""
+    parts: list[TaskRecord] = []
+    while can_be_id(task_id) and (found := await agent.parts.kernel.reads.task(task_id)) is not None:
+        parts.append(found)
+        if found.state is not TaskState.CONTINUED:
+            break
+        task_id = continuation_id(found)
+    return parts
 
 
 def _wanted(agent: Owner, action: CallTools) -> Iterator[Wanted]:

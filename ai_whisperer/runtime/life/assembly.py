@@ -41,6 +41,7 @@ from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.delegation import Delegation
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.messaging.notices import Notices
 from ai_whisperer.runtime.messaging.rooms import Rooms
 from ai_whisperer.runtime.messaging.schedules import Schedules
 from ai_whisperer.runtime.messaging.switch import Switch
@@ -142,6 +143,7 @@ def assemble(
     schedules = Schedules(kernel, roster, events)
 
     delegation = Delegation(kernel, roster, reached, trees, mail, continuations)
+    notices = Notices(mail, continuations)
     rooms = Rooms(kernel, roster, reached, continuations, snapshot.rooms, snapshot.rooms_last_at)
     supervisor = Supervisor(kernel, roster, mail)
     task_failures = TaskFailures(roster, stated, reached, trees, spending)
@@ -177,6 +179,7 @@ def assemble(
             locks.release_all,
             switch.task_ended,
             delegation.task_ended,
+            notices.task_ended,
             rooms.task_ended,
             supervisor.task_ended,
             continuations.task_ended,

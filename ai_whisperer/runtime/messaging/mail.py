@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
@@ -86,7 +88,7 @@ class Mail:
         The sender is what the runtime says, never what a caller or a model writes. The sender of an `awaited` mail
         waits for the answer. A mail that is `given_to` a task is in its hands already. A mail that `is_result` of a
         task is always taken, by a full queue too: whoever calls this has cut it to size, and a task that is done does
-        not fail for want of room for its result.
+        not fail for want of room for its result. Nobody is told if such a mail cannot be handled: see `Notices`.
         """
         recipient = self._roster.book.resolve_recipient(to)
         if recipient == sender:
@@ -121,7 +123,7 @@ class Mail:
             task_id=given_to,
             created_at=decision.at,
             awaited=awaited,
-            origin=origin,
+            origin=replace(origin or Origin(), quiet=True) if is_result else origin,
         )
         decision.unit.insert_mail(mail)
         self._received[recipient] = self._received.get(recipient, 0) + 1
