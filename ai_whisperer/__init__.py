@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ai_whisperer.domain.locks import LockSummary as LockSummary
     from ai_whisperer.domain.mail import MailRecord as MailRecord
     from ai_whisperer.domain.notification import Notification as Notification
+    from ai_whisperer.domain.questions import QuestionRecord as QuestionRecord
+    from ai_whisperer.domain.questions import QuestionState as QuestionState
     from ai_whisperer.domain.rooms import MessageRecord as MessageRecord
     from ai_whisperer.domain.rooms import RoomRecord as RoomRecord
     from ai_whisperer.domain.schedules import MissedRuns as MissedRuns
@@ -105,6 +107,7 @@ _HOMES = {
     "domain.locks": "LockCheck LockRecord LockSummary",
     "domain.mail": "MailRecord",
     "domain.notification": "Notification",
+    "domain.questions": "QuestionRecord QuestionState",
     "domain.rooms": "MessageRecord RoomRecord",
     "domain.schedules": "MissedRuns ScheduleDefinition ScheduleRecord",
     "domain.task_events": (

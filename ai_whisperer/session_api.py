@@ -25,6 +25,7 @@ from ai_whisperer.domain.locks import LockCheck, LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, DeadLetters, MailRecord, MailState
 from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
@@ -373,6 +374,27 @@ class SessionApi(Generic[AgentRef]):
 
         The same decision again changes nothing; raises `StateError` if it was decided otherwise.
         """
+
+    async def list_questions(
+        self, *, state: QuestionState | str | None = QuestionState.PENDING, limit: int = 100
+    ) -> list[QuestionRecord]:
+        """What agents ask people with their tool `ask_user`: by default what waits for an answer, the oldest first.
+
+        Those of another state, or of all (None), come with the newest first.
+        """
+
+    async def get_question(self, question_id: str) -> QuestionRecord:
+        """The question as it is now, with the form of its answer; raises `UnknownQuestionError`."""
+
+    async def answer_question(self, question_id: str, answer: Any) -> QuestionRecord:
+        """Answer a question: the values of its form by name, or the value alone if there is one field.
+
+        Raises `AnswerError` that names the fields that do not fit; the question stays open then. The same answer again
+        changes nothing; raises `StateError` if it was answered otherwise or nobody waits for the answer any more.
+        """
+
+    async def refuse_question(self, question_id: str, *, reason: str = "") -> QuestionRecord:
+        """Do not answer a question: its agent is told so, with the reason, and continues."""
 
     async def get_limits(self, agent_id: AgentRef | None = None) -> LimitsReport:
         """The limits of an agent, or of the session with the defaults of its agents.

@@ -18,6 +18,7 @@ from ai_whisperer.core.definitions import definition_from
 from ai_whisperer.core.locking import check_lock, check_lock_name, check_token
 from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
 from ai_whisperer.core.paging import checked_id, checked_kind, checked_limit, checked_position
+from ai_whisperer.core.questions import question_state
 from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_title, room_id_of
 from ai_whisperer.core.schedules import check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.core.signals import check_event_data, check_event_name
@@ -94,12 +95,14 @@ CHECKS: Mapping[str, Check] = {
     "start_mcp_server.name": _text("name", max_bytes=200),
     "owner": agent_name,
     "priority": priority_of,
+    "question_id": _text("id of a question", max_bytes=_MAX_ID_BYTES),
     "reason": _kept(check_reason),
     "reply_mail.body": _text("mail body"),
     "room": room_id_of,
     "schedule": schedule_id_of,
     "send_task.prompt": _text("prompt"),
     "list_approvals.state": approval_state,
+    "list_questions.state": question_state,
     "mark_mail.state": mark_of,
     "template": _checked_template,
     "text": _kept(check_message_text),

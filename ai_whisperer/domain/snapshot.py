@@ -137,6 +137,17 @@ class PendingApproval(Record, frozen=True, kw_only=True):
     at: float
 
 
+class PendingQuestion(Record, frozen=True, kw_only=True):
+    """What an agent asks a person, with the beginning of the question."""
+
+    question_id: str
+    agent_id: str
+    task_id: str
+    question: str
+    deadline_at: float | None
+    at: float
+
+
 class ScheduleState(Record, frozen=True, kw_only=True):
     """A schedule and where it stands."""
 
@@ -173,6 +184,7 @@ class Snapshot(Record, frozen=True, kw_only=True):
     inbox: tuple[InboxMail, ...]
     locks: tuple[HeldLock, ...]
     approvals: tuple[PendingApproval, ...]
+    questions: tuple[PendingQuestion, ...]
     schedules: tuple[ScheduleState, ...]
     dead_tasks: int
     dead_mails: int

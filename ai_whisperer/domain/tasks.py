@@ -294,6 +294,7 @@ class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
     dead_tasks: int
     dead_mails: int
     pending_approvals: int
+    pending_questions: int
 
 
 class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):

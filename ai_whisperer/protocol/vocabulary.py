@@ -5,6 +5,7 @@ from __future__ import annotations
 MEANINGS = {
     "after": "Begin after this number.",
     "agentId": "The agent, by its id, its name or an alias.",
+    "answer": "The values of the form's fields by name, or the value alone if it has one field.",
     "approvalId": "The id of the approval, which is that of the step.",
     "approvalState": "Those in this state; null for all.",
     "autoStart": "Whether the agent takes work at once.",
@@ -34,6 +35,8 @@ MEANINGS = {
     "owner": "Whose mailbox: an agent, or `user`.",
     "priority": "What is taken first.",
     "prompt": "What the agent is asked to do.",
+    "questionId": "The id of the question, which is that of the step.",
+    "questionState": "Those in this state; null for all.",
     "reason": "Why, in words for people and agents.",
     "replyId": "The id of the mail that is sent as the reply.",
     "roomId": "The id of the room.",

@@ -151,6 +151,7 @@ DELETE_TIMER = _delete(tables.TIMER)
 PUT_WAIT = _put(tables.WAIT)
 DELETE_WAIT = _delete(tables.WAIT)
 PUT_APPROVAL = _put(tables.APPROVAL)
+PUT_QUESTION = _put(tables.QUESTION)
 PUT_LOCK = _put(tables.LOCK)
 DELETE_LOCK = _delete(tables.LOCK)
 

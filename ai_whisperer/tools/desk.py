@@ -46,6 +46,10 @@ class Desk(Protocol):
         """Mail a question; the call waits for the answer, which becomes its result."""
         ...
 
+    def ask_user(self, *, question: str, schema: Any, timeout_seconds: float | None) -> None:
+        """Ask the person; the call waits for the answer, which becomes its result."""
+        ...
+
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord: ...
 
     def sleep(

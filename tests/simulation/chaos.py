@@ -14,12 +14,13 @@ from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
 from ai_whisperer.domain.tasks import Budget, StepState, TaskState
-from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
+from ai_whisperer.errors import AnswerError, LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
-from tests.simulation.world import AGENTS, EVENTS, LOCKS, FaultListener, World
+from tests.simulation.world import AGENTS, ALWAYS_ASKS, EVENTS, LOCKS, FaultListener, World
 
 _SESSION = "default"
 
@@ -157,6 +158,7 @@ class Chaos:
             (1, self._cancel_tree),
             (2, self._retry_something),
             (6, self._decide_something),
+            (6, self._answer_something),
             (2, self._change_limits),
             (1, self._break_a_lock),
             (1, self._change_mind),
@@ -266,6 +268,22 @@ class Chaos:
             if self._random.random() < 0.7:
                 await self._random.choice((manager.approve, manager.approve, manager.refuse))(approval.id)
 
+    async def _answer_something(self, manager: AsyncAgentSessionManager, _: str) -> None:
+        """Of each question that waits, answer it, refuse it, leave it, or try an answer that does not fit."""
+        for question in await manager.list_questions():
+            chance = self._random.random()
+            if chance < 0.2:
+                with suppress(AnswerError):
+                    await manager.answer_question(question.id, {"number": "many"})
+                    raise AssertionError("an answer was taken that does not fit")
+            elif chance < 0.4:
+                await manager.refuse_question(question.id)
+            elif chance < 0.8:
+                self._sent += 1
+                number = self._sent
+                await manager.answer_question(question.id, {"number": number})
+                self.world.accepted_answers[question.id] = number
+
     async def _change_limits(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         name, values = self._random.choice(
             (
@@ -294,6 +312,7 @@ class Chaos:
                     await _set_going(manager, name)
                 with suppress(StateError):  # a task may end while people decide about another
                     await self._decide_something(manager, busy[0])
+                    await self._answer_something(manager, busy[0])
                 await asyncio.sleep(3)
         await manager.flushed()
         await asyncio.sleep(1)  # whoever waited for the last commit has been told
@@ -322,6 +341,7 @@ def _definition(name: str, chance: random.Random) -> dict[str, Any]:
             "switch_timeout_seconds": 30.0,
         },
         "supervision": {"max_restarts": 2},
+        "tools": [*COORDINATION_TOOLS, "ask_user", "effect", "repeatable", ALWAYS_ASKS],
         "subscribes": SUBSCRIBES[name],
     }
 

@@ -1,13 +1,16 @@
-"""The promises about what goes back to those who asked: notices of failure."""
+"""The promises about what goes back to those who asked: notices of failure, answers of people."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.tasks import base_id
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.tasks import TaskRecord
 
 
@@ -30,8 +33,40 @@ def check_notices(
     assert not any(_is_quiet(mails[each]) for each in sent if each), "a notice was sent about a notice"
     assert sent == due, "a failure was told twice, or not at all"
     for mail in mails.values():
-        if mail.reply_to in due and mail.subject.startswith("Not done: "):
+        if mail.reply_to is not None and mail.reply_to in due and mail.subject.startswith("Not done: "):
             assert mail.recipient == mails[mail.reply_to].sender, "somebody else was told of a failure"
+
+
+async def check_questions(
+    manager: AsyncAgentSessionManager, notes: Iterable[Notification], accepted: Mapping[str, int]
+) -> None:
+    """Each question to a person ends once, and an answer that was accepted is the result of its call."""
+    told: dict[str, str] = {}
+    for note in notes:
+        if note.name == "question.asked":
+            assert note.params["questionId"] not in told, "a person was asked twice"
+            told[note.params["questionId"]] = "pending"
+        elif note.name.startswith("question."):
+            assert told[note.params["questionId"]] == "pending", "a question ended twice"
+            told[note.params["questionId"]] = note.params.get("state", note.name.partition(".")[2])
+    stored = {each.id: each for each in await manager.list_questions(state=None, limit=100_000)}
+    assert {each.id: each.state for each in stored.values()} == told, "what was told of questions and is kept differ"
+    assert "pending" not in told.values(), "a question never ended"
+    assert all(told.get(each) == "answered" for each in accepted), "an accepted answer was lost"
+    for question in stored.values():
+        steps = await manager.list_steps(question.task_id)
+        (result,) = [step.result for step in steps if step.id == question.id]
+        assert result is not None
+        if question.answer is not None:
+            number = question.answer["number"]
+            assert accepted.get(question.id, number) == number, "another answer was kept than was accepted"
+            assert f'{{"number":{number}}}' in result.content, "an answer did not become the result of its call"
+        assert result.is_error is (question.state == "withdrawn" or _is_late(question, result)), "an end is no result"
+
+
+def _is_late(question: QuestionRecord, result: ToolResult) -> bool:
+    """Whether the task ended together with the question, for want of time."""
+    return question.state == "expired" and not result.content.startswith("No answer: nobody answered")
 
 
 def _is_quiet(mail: MailRecord) -> bool:

@@ -15,6 +15,7 @@ from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
@@ -37,6 +38,7 @@ from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.reads import ReadsUnderWay
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.locks import Locks
+from ai_whisperer.runtime.waiting.questions import Questions
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store import tables
@@ -268,6 +270,35 @@ def leave_the_wait_for_a_person_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Waits, "forget", unless_it_is_for_a_person)
 
 
+def lose_the_answer_to_a_question(patch: pytest.MonkeyPatch) -> None:
+    end = Questions._end
+
+    def end_with_nothing(self: Questions, decision: Decision, record: QuestionRecord, content: str) -> None:
+        end(self, decision, record, "" if record.answer else content)
+
+    patch.setattr(Questions, "_end", end_with_nothing)
+
+
+def keep_no_answer_to_a_question(patch: pytest.MonkeyPatch) -> None:
+    """Memory knows that it was answered, and the result of the call is there: only the question itself is not kept."""
+    put = Unit.put_question
+
+    def unless_it_has_an_answer(self: Unit, question: QuestionRecord) -> None:
+        if question.answer is None:
+            put(self, question)
+
+    patch.setattr(Unit, "put_question", unless_it_has_an_answer)
+
+
+def leave_a_question_open_whose_task_has_ended(patch: pytest.MonkeyPatch) -> None:
+    def forget_the_wait(self: Questions, decision: Decision, task: TaskRecord) -> None:
+        for wait in self._waits.of_task(task.id):
+            if wait.kind is WaitKind.QUESTION:
+                self._waits.forget(decision, wait)
+
+    patch.setattr(Questions, "task_ended", forget_the_wait)
+
+
 def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
     hold = Approvals.hold
 
@@ -348,6 +379,9 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
         count_a_request_that_is_not_in_the_journal,
         keep_the_turn_of_a_call_that_ends_otherwise,
         leave_the_wait_for_a_person_behind,
+        lose_the_answer_to_a_question,
+        keep_no_answer_to_a_question,
+        leave_a_question_open_whose_task_has_ended,
         take_any_decision_for_a_yes,
         let_all_touch_at_once,
         keep_what_a_cancelled_call_touched,

@@ -30,6 +30,9 @@ THINGS = ("ledger", "map", "tower")
 ALWAYS_ASKS = "costly"
 """The tool of which no call runs without a person's approval. Of `effect` people are asked at times."""
 
+QUESTION = {"properties": {"number": {"type": "integer"}}, "required": ["number"]}
+"""The form of the questions that agents ask people."""
+
 DEEPEST = 3
 """What is caused by something so deep causes nothing more: chatter dies out."""
 
@@ -54,6 +57,7 @@ class World:
         self.accepted_tasks: set[str] = set()
         self.accepted_mails: set[str] = set()
         self.accepted_events: set[str] = set()
+        self.accepted_answers: dict[str, int] = {}
         self.touched: dict[str, list[str]] = {name: [] for name in THINGS}
         self.collisions: list[str] = []
         self.opened_at: list[float] = []
@@ -94,6 +98,7 @@ class World:
             self.lock_call(chance),
             self.lock_call(chance),
             (ALWAYS_ASKS, {"seconds": 1.0, "touches": chance.choice(([], ["write ledger"], ["read ledger"]))}),
+            ("ask_user", {"question": "q?", "schema": QUESTION, "timeout_seconds": chance.choice((None, 1.0, 15.0))}),
         ]
         depth = _depth_of(request)
         if depth < DEEPEST and chance.random() < 0.6 / (1 + depth):

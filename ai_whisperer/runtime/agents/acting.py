@@ -97,6 +97,16 @@ class AgentDesk:
             timeout_seconds=timeout_seconds,
         )
 
+    def ask_user(self, *, question: str, schema: Any, timeout_seconds: float | None) -> None:
+        self._agent.parts.questions.ask(
+            self._decision,
+            self._running.task,
+            self._step,
+            question=question,
+            schema=schema,
+            timeout_seconds=timeout_seconds,
+        )
+
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord:
         parts, task = self._agent.parts, self._running.task
 

@@ -40,6 +40,7 @@ from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.permission import Permission
+from ai_whisperer.runtime.waiting.questions import Questions
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.templates.parsing import Template
@@ -103,6 +104,7 @@ class Parts(Struct, kw_only=True, frozen=True, eq=False):
     cycles: Cycles
     turns: Turns
     approvals: Approvals
+    questions: Questions
     permission: Permission
     locks: Locks
     mail: Mail

@@ -99,6 +99,7 @@ class SessionReader(SessionBase):
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._session.approvals.pending()),
+            pending_questions=len(self._session.questions.pending()),
         )
 
     @property

@@ -56,6 +56,7 @@ from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.permission import Permission
+from ai_whisperer.runtime.waiting.questions import Questions
 from ai_whisperer.runtime.waiting.turns import Turns, lines_of
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store.base import SessionSnapshot, Store
@@ -123,6 +124,7 @@ def assemble(
     cycles = Cycles(kernel, roster, waits, lines)
     turns = Turns(kernel, roster, waits, cycles, lines, shown=outside.folders.shown)
     approvals = Approvals(kernel, roster, waits, turns)
+    questions = Questions(kernel, roster, reached, waits)
     locks = Locks(kernel, waits, cycles)
 
     mail = Mail(
@@ -175,6 +177,7 @@ def assemble(
             deadlines.task_ended,
             restart_is_off,
             approvals.task_ended,
+            questions.task_ended,
             waits_are_over,
             locks.release_all,
             switch.task_ended,
@@ -215,6 +218,7 @@ def assemble(
         cycles=cycles,
         turns=turns,
         approvals=approvals,
+        questions=questions,
         permission=Permission(waits, approvals, turns),
         locks=locks,
         mail=mail,
