@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ai_whisperer.cli.answering import in_words
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import readable_arguments
@@ -21,16 +22,30 @@ from ai_whisperer.domain.notifications.approvals import (
     ApprovalRequested,
     ApprovalWithdrawn,
 )
+from ai_whisperer.domain.notifications.questions import (
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionRefused,
+    QuestionWithdrawn,
+)
 from ai_whisperer.domain.notifications.rooms import RoomAbsent, RoomAnswering, RoomMessage, RoomPassed, RoomUnanswered
 from ai_whisperer.domain.notifications.steps import StepOutput
 from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 _WIDTH = 160
-_DECIDED = (ApprovalApproved.wire_name, ApprovalRefused.wire_name, ApprovalWithdrawn.wire_name)
+_DECIDED = (
+    ApprovalApproved.wire_name,
+    ApprovalRefused.wire_name,
+    ApprovalWithdrawn.wire_name,
+    QuestionAnswered.wire_name,
+    QuestionRefused.wire_name,
+    QuestionWithdrawn.wire_name,
+)
 
 
 class Conversation:
@@ -52,6 +67,7 @@ class Conversation:
         self._answering: set[str] = set()
         self._stream = _Stream(output)
         self._approvals: dict[str, ApprovalRecord] = {}
+        self._questions: dict[str, QuestionRecord] = {}
         self._asking = asyncio.Event()
 
     @property
@@ -60,12 +76,17 @@ class Conversation:
         return list(self._approvals.values())
 
     @property
+    def questions(self) -> list[QuestionRecord]:
+        """What those who answer want to know, as it was shown."""
+        return list(self._questions.values())
+
+    @property
     def awaited(self) -> list[str]:
         """The tasks whose answers are waited for."""
         return sorted(self._owed)
 
     async def asks(self) -> None:
-        """Wait until an answer waits for an approval."""
+        """Wait until an answer waits for an approval, or for the answer to a question."""
         await self._asking.wait()
 
     async def say(self, text: str) -> None:
@@ -89,8 +110,10 @@ class Conversation:
                 self._see_output(note)
             elif note.name == ApprovalRequested.wire_name:
                 await self._see_approval(note.params)
+            elif note.name == QuestionAsked.wire_name:
+                await self._see_question(note.params)
             elif note.name in _DECIDED:
-                self._forget(note.params["approvalId"])
+                self._forget(note.params.get("approvalId") or note.params["questionId"])
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
 
@@ -129,9 +152,24 @@ class Conversation:
             f"/approve allows it, /refuse does not. (It is {approval.id}.)"
         )
 
-    def _forget(self, approval_id: str) -> None:
-        self._approvals.pop(approval_id, None)
-        if not self._approvals:
+    async def _see_question(self, params: Mapping[str, Any]) -> None:
+        """Show a question that waits, with what can be answered."""
+        if params["taskId"].partition("~")[0] not in self._answering:
+            return
+        question = await self._client.get_question(params["questionId"])
+        if question.state is not QuestionState.PENDING:
+            return
+        self._questions[question.id] = question
+        self._asking.set()
+        self._stream.end()
+        several = len(question.schema["properties"]) > 1
+        way = "/answer NAME=VALUE …" if several else "Type your answer"
+        self._output.note(f"{in_words(question)}\n{way}; /refuse does not answer. (It is {question.id}.)")
+
+    def _forget(self, decided_id: str) -> None:
+        self._approvals.pop(decided_id, None)
+        self._questions.pop(decided_id, None)
+        if not self._approvals and not self._questions:
             self._asking.clear()
 
     async def _see(self, name: str, params: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ FORM = {
 MAY_ASK = {"tools": ["ask_user", "send_mail_with_switch"]}
 
 
-def asks(**arguments: Any) -> Any:
+def asks(**arguments: Any) -> Callable[[ModelRequest], Answer | str]:
     def say(request: ModelRequest) -> Answer | str:
         if prompt_of(request) == "something else":
             return "did something else"

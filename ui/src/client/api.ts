@@ -51,12 +51,13 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `lastActivityAt` is when a task of it
  * last began or ended, or a step of one ended; at first, when it was created. `waitingFor` names what its loops wait
- * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
- * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
- * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
- * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time. While the task that has run longest waits to ask its model again, `retryAt` says until when and
- * `retryReason` why: the provider is down, say. `deadTasks` counts its tasks that failed and wait for a person.
+ * for: agents, locks as `lock:name`, people as `approval:id` or `question:id`; `pausedFor` the resources that its tools
+ * wait for, since others touch them now: it continues by itself. While there are `missingTools` the agent waits for
+ * them: provide them with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is
+ * what the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
+ * `sleepingByWallClock`, until just that time. While the task that has run longest waits to ask its model again,
+ * `retryAt` says until when and `retryReason` why: the provider is down, say. `deadTasks` counts its tasks that failed
+ * and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -190,13 +191,13 @@ export interface GuideAgentStates {
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `last_activity_at` is when a task
  * of it last began or ended, or a step of one ended; at first, when it was created. `waiting_for` names what its loops
- * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
- * since others touch them now: it continues by itself. While there are `missing_tools` the agent waits for them:
- * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
- * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
- * `sleeping_by_wall_clock`, until just that time. While the task that has run longest waits to ask its model again,
- * `retry_at` says until when and `retry_reason` why: the provider is down, say. `dead_tasks` counts its tasks that
- * failed and wait for a person.
+ * wait for: agents, locks as `lock:name`, people as `approval:id` or `question:id`; `paused_for` the resources that its
+ * tools wait for, since others touch them now: it continues by itself. While there are `missing_tools` the agent waits
+ * for them: provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised.
+ * `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it changes, unless the
+ * agent is `sleeping_by_wall_clock`, until just that time. While the task that has run longest waits to ask its model
+ * again, `retry_at` says until when and `retry_reason` why: the provider is down, say. `dead_tasks` counts its tasks
+ * that failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -259,7 +260,7 @@ export interface HeldLock {
 }
 
 /** What an id is of. Mail is that in the user's inbox. */
-export type IdKind = "approval" | "mail" | "room" | "schedule" | "task";
+export type IdKind = "approval" | "mail" | "question" | "room" | "schedule" | "task";
 
 /** Ids, in order. */
 export interface IdList {
@@ -576,7 +577,8 @@ export interface OpenWait {
 
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
- * is the awaited mail that a task, or the one that it continues, is to answer.
+ * is the awaited mail that a task, or the one that it continues, is to answer. A `quiet` one was made by the runtime,
+ * to tell somebody of a result or of a failure: nobody is told if it cannot be handled.
  */
 export interface Origin {
   rootId: string | null;
@@ -585,6 +587,7 @@ export interface Origin {
   reportTo: ReportTo | null;
   room: RoomTurn | null;
   answers: string | null;
+  quiet: boolean;
 }
 
 /** A tool call that waits for a person. */
@@ -597,8 +600,47 @@ export interface PendingApproval {
   at: number;
 }
 
+/** What an agent asks a person, with the beginning of the question. */
+export interface PendingQuestion {
+  questionId: string;
+  agentId: string;
+  taskId: string;
+  question: string;
+  deadlineAt: number | null;
+  at: number;
+}
+
 /** What is taken first: `urgent`, then `high`, `normal`, `low`. */
 export type Priority = "high" | "low" | "normal" | "urgent";
+
+/** What agents ask people: what waits for an answer with the oldest first, all else with the newest first. */
+export interface QuestionList {
+  questions: QuestionRecord[];
+}
+
+/**
+ * What an agent asks a person in a tool call that waits for the answer. Its id is that of the step. `schema` is the
+ * form of the answer, a flat JSON Schema of an object, which the `answer` fits. `deadlineAt` is when the call waits no
+ * longer; None if it waits as long as its task may.
+ */
+export interface QuestionRecord {
+  sessionId: string;
+  questionId: string;
+  agentId: string;
+  taskId: string;
+  question: string;
+  schema: Record<string, unknown>;
+  state: QuestionState;
+  askedAt: number;
+  deadlineAt: number | null;
+  decidedAt: number | null;
+  decidedBy: string | null;
+  answer: Record<string, unknown> | null;
+  reason: string;
+}
+
+/** `expired`: its time was over. `withdrawn`: the task ended first. */
+export type QuestionState = "answered" | "expired" | "pending" | "refused" | "withdrawn";
 
 /** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */
 export interface ReportTo {
@@ -793,6 +835,7 @@ export interface Snapshot {
   inbox: InboxMail[];
   locks: HeldLock[];
   approvals: PendingApproval[];
+  questions: PendingQuestion[];
   schedules: ScheduleState[];
   deadTasks: number;
   deadMails: number;
@@ -1090,8 +1133,8 @@ export interface UsageTotals {
   contextBytes: number;
 }
 
-/** What a tool call waits for: the reply to a mail, a lock, a person's approval, its turn to touch something. */
-export type WaitKind = "approval" | "lock" | "reply" | "resource";
+/** What a tool call waits for: the reply to a mail, a lock, a person's approval, a person's answer, its turn. */
+export type WaitKind = "approval" | "lock" | "question" | "reply" | "resource";
 
 /** Params and result by the name of the method. */
 export interface Methods {
@@ -1869,6 +1912,56 @@ export interface Methods {
     };
     result: ApprovalRecord;
   };
+  /** What agents ask people: by default what waits for an answer; null for all. */
+  "question.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Those in this state; null for all. */
+      questionState?: QuestionState | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: QuestionList;
+  };
+  /** The question as it is now. `schema` is the form of its answer: a flat JSON Schema. */
+  "question.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the question, which is that of the step. */
+      questionId: string;
+    };
+    result: QuestionRecord;
+  };
+  /**
+   * Answer a question: the fields of its form by name, or the value alone if there is one. An answer that does not fit
+   * is refused with the code `answer_misfit`, whose `fields` say what is wrong with which field; the question stays
+   * open. The same answer again changes nothing.
+   */
+  "question.answer": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the question, which is that of the step. */
+      questionId: string;
+      /** The values of the form's fields by name, or the value alone if it has one field. */
+      answer: unknown;
+    };
+    result: QuestionRecord;
+  };
+  /** Do not answer a question: its agent is told so, with the reason, and continues. */
+  "question.refuse": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the question, which is that of the step. */
+      questionId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: QuestionRecord;
+  };
   /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
   "tool.list": {
     params: Record<string, never>;
@@ -2482,6 +2575,38 @@ export interface Notifications {
     approvalId: string;
     tool: string;
     state: ApprovalState;
+    reason: string;
+  };
+  /** An agent asks a person, and its task waits for the answer. `question` is the beginning of it. */
+  "question.asked": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    question: string;
+    deadlineAt: number | null;
+  };
+  /** A person answered a question: the answer is the result of the call. */
+  "question.answered": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** A person does not want to answer a question: the agent is told so. */
+  "question.refused": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** Nobody answered a question before its time was over, or before its task ended. */
+  "question.withdrawn": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    state: QuestionState;
     reason: string;
   };
   /** A limit was reached: `used` is what is used or wanted, `max` what there may be. */
