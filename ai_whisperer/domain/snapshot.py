@@ -138,13 +138,12 @@ class PendingApproval(Record, frozen=True, kw_only=True):
 
 
 class PendingQuestion(Record, frozen=True, kw_only=True):
-    """What an agent asks a person, with the beginning of the question."""
+    """What an agent asks a person, with the beginning of the question. Its wait, of the same id, has its deadline."""
 
     question_id: str
     agent_id: str
     task_id: str
     question: str
-    deadline_at: float | None
     at: float
 
 

@@ -60,7 +60,7 @@ def snapshot_of(session: OpenSession, stored_inbox: list[InboxMail]) -> Snapshot
             )
             for each in session.approvals.pending()
         ),
-        questions=tuple(_question(session.questions.shown(each)) for each in session.questions.pending()),
+        questions=tuple(_question(each) for each in session.questions.pending()),
         schedules=tuple(_schedule(session.schedules.shown(record)) for record in session.schedules.of_agent(None)),
         dead_tasks=session.counters.dead_tasks.total(),
         dead_mails=session.counters.dead_mails,
@@ -207,7 +207,6 @@ def _question(question: QuestionRecord) -> PendingQuestion:
         agent_id=question.agent_id,
         task_id=question.task_id,
         question=beginning_of(question.question),
-        deadline_at=question.deadline_at,
         at=question.asked_at,
     )
 

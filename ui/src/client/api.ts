@@ -600,13 +600,12 @@ export interface PendingApproval {
   at: number;
 }
 
-/** What an agent asks a person, with the beginning of the question. */
+/** What an agent asks a person, with the beginning of the question. Its wait, of the same id, has its deadline. */
 export interface PendingQuestion {
   questionId: string;
   agentId: string;
   taskId: string;
   question: string;
-  deadlineAt: number | null;
   at: number;
 }
 
