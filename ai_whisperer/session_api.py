@@ -30,7 +30,7 @@ from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.snapshot import Snapshot
-from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.domain.tasks import Budget, Deliver, Priority, RetriedTasks, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.domain.usage import UsageReport
 from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.task_stream import TaskStream
@@ -119,11 +119,16 @@ class SessionApi(Generic[AgentRef]):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        deliver: Deliver | str = Deliver.IN_TURN,
     ) -> TaskRecord:
         """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
 
         `timeout_seconds` and `budget` hold for the task and for everything that it causes. A caller that gives a
         `task_id` may call again with the same content: the task is given once.
+
+        With `deliver="next_step"` the prompt is a message to the task at work in the thread, or without a `thread_id`
+        to the one task at work: its model is told before its next step. Then this task is `joined`, and who waits for
+        it waits for that one. If that one ends before, or there is none, it is done in its turn as any other.
         """
 
     async def wait_task(self, task: TaskRef) -> TaskRecord:
@@ -272,11 +277,19 @@ class SessionApi(Generic[AgentRef]):
     async def remove_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Take an agent out of a group. What it is about to answer is no longer posted."""
 
-    async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
+    async def post_message(
+        self,
+        room: RoomRef,
+        text: str,
+        *,
+        message_id: str | None = None,
+        deliver: Deliver | str = Deliver.IN_TURN,
+    ) -> MessageRecord:
         """Say something in a room; `asked` of what is returned has the tasks in which members answer.
 
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
+        With `deliver="next_step"` members that are about to answer in the room hear it before their next step.
         """
 
     async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:

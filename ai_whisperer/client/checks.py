@@ -23,6 +23,7 @@ from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_t
 from ai_whisperer.core.schedules import check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.sleeping import seconds_of, sleep_plan
+from ai_whisperer.core.tasks import delivery_of
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import AgentDefinition
@@ -84,6 +85,7 @@ CHECKS: Mapping[str, Check] = {
     "budget": _sent_budget,
     "config": _written,
     "broadcast_event.data": _kept(check_event_data),
+    "deliver": delivery_of,
     "digest": _text("digest", max_bytes=_MAX_ID_BYTES),
     "broadcast_event.event": _kept(check_event_name),
     "hop_limit": _kept(check_hop_limit),
@@ -107,6 +109,7 @@ CHECKS: Mapping[str, Check] = {
     "template": _checked_template,
     "text": _kept(check_message_text),
     "thread_id": checked_id,
+    "send_task.thread_id": _text("thread_id"),
     "timeout_seconds": _kept(lambda given: deadline_after(given, now=0.0)),
     "title": _kept(check_title),
     "to": agent_name,

@@ -16,12 +16,19 @@ def turns(task: TaskRecord, steps: Sequence[StepRecord]) -> list[Turn]:
     return [UserTurn(text=task.prompt), *turns_of(steps)]
 
 
-def turns_of(steps: Sequence[StepRecord]) -> list[Turn]:
-    """The part of a conversation that these steps are: answers with all their calls."""
+def turns_of(steps: Sequence[StepRecord], *, heard: int = 0) -> list[Turn]:
+    """The part of a conversation that these steps are: what was said before each, answers with all their calls.
+
+    What was said before the step of the number `heard` was shown already, with the request that it is.
+    """
     shown: list[Turn] = []
     results = {step.number: step.result for step in steps if step.kind is TOOL}
     for step in steps:
-        if step.kind is not MODEL or step.answer is None:
+        if step.kind is not MODEL:
+            continue
+        if step.said is not None and step.number != heard:
+            shown.extend(UserTurn(text=said.text) for said in step.said)
+        if step.answer is None:
             continue
         answer = as_read(step.answer) if step.answer.read_as else step.answer
         shown.append(AnswerTurn(answer=answer))

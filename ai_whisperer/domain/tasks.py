@@ -43,13 +43,24 @@ class TaskKind(StrEnum):
     ROOM = "room_message"
 
 
+class Deliver(StrEnum):
+    """When a message to a conversation is heard: in its turn, or before the next step of the task at work there."""
+
+    IN_TURN = "in_turn"
+    NEXT_STEP = "next_step"
+
+
 class TaskState(StrEnum):
-    """`continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person."""
+    """`continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person.
+
+    `joined`: its prompt went into the task that was at work in its conversation, whose answer is for both.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETED = "completed"
     CONTINUED = "continued"
+    JOINED = "joined"
     FAILED = "failed"
     CANCELLED = "cancelled"
     DEAD = "dead"
@@ -59,12 +70,18 @@ class TaskState(StrEnum):
         return self not in _NOT_ENDED
 
     @property
+    def is_passed_on(self) -> bool:
+        """Whether another task has it now: what becomes of it is what becomes of that one."""
+        return self in _PASSED_ON
+
+    @property
     def is_dead_letter(self) -> bool:
         """Whether it could not be done: it waits for a person to retry or dismiss it."""
         return self in _DEAD_LETTERS
 
 
 _NOT_ENDED = (TaskState.QUEUED, TaskState.RUNNING)
+_PASSED_ON = (TaskState.CONTINUED, TaskState.JOINED)
 _DEAD_LETTERS = (TaskState.FAILED, TaskState.DEAD)
 
 
@@ -129,7 +146,8 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
 
     `answers` is the awaited mail that a task, or the one that it continues, is to answer. A `quiet` one was made by the
-    runtime, to tell somebody of a result or of a failure: nobody is told if it cannot be handled.
+    runtime, to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the
+    `next_step` joins the task at work in its thread, if there is one.
     """
 
     root_id: str | None = None
@@ -139,6 +157,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     room: RoomTurn | None = None
     answers: str | None = None
     quiet: bool = False
+    next_step: bool = False
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -147,7 +166,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that proves harmless is counted from zero.
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
-    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter.
+    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter. `joined_step` is
+    the step of another task before which its prompt was said, if it has joined that.
     """
 
     session_id: str
@@ -176,6 +196,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     not_before: float | None = None
     restarts: int = 0
     dismissed_at: float | None = None
+    joined_step: str | None = None
 
     @property
     def task_id(self) -> str:
@@ -198,12 +219,24 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         return self.origin is not None and self.origin.answers is not None
 
     @property
+    def may_join(self) -> bool:
+        """Whether it goes into the task at work in its thread rather than wait for its turn, as it has not begun."""
+        return self.origin is not None and self.origin.next_step and self.started_at is None
+
+    @property
     def deadline_at(self) -> float | None:
         return None if self.origin is None else self.origin.deadline_at
 
     @property
     def budget(self) -> Budget | None:
         return None if self.origin is None else self.origin.budget
+
+
+class Said(Record, frozen=True, kw_only=True):
+    """What was said to a task at work before one of its steps: the prompt of the task that waited in its thread."""
+
+    task_id: str
+    text: str
 
 
 class StepRecord(Record, frozen=True, kw_only=True):
@@ -216,7 +249,8 @@ class StepRecord(Record, frozen=True, kw_only=True):
     `requests` counts the model requests that were made and ended, by an answer, by a failure or cut off, and
     `request_seconds` is how long these took together, without the waits before and between them. A step that is taken
     up again keeps them. `outage_seconds` is how long the step was held up because its provider was down or could not
-    be reached: the requests that failed so, and the waits after them.
+    be reached: the requests that failed so, and the waits after them. `said` are messages to the task at work that its
+    model is shown with this request for the first time.
     """
 
     session_id: str
@@ -236,6 +270,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
     requests: int = 0
     request_seconds: float = 0.0
     outage_seconds: float = 0.0
+    said: tuple[Said, ...] | None = None
 
     @property
     def id(self) -> str:

@@ -15,6 +15,7 @@ MEANINGS = {
     "config": "Fields of a definition, called as in templates.",
     "cron": "When to fire, as five fields: minute, hour, day of month, month, day of week.",
     "data": "What the event carries: any JSON value.",
+    "deliver": "When it is heard: in its turn, or before the next step of the task at work in its thread.",
     "deltas": "Whether the pieces of answers are sent as they are streamed.",
     "digest": "What names the tool with its exact arguments; it must be that of the call.",
     "durationSeconds": "How long to sleep.",

@@ -52,6 +52,7 @@ async def send_task(caller: Caller, params: agents.SendTask) -> TaskRecord:
         task_id=params.task_id,
         timeout_seconds=params.timeout_seconds,
         budget=None if budget is None else Budget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd),
+        deliver=params.deliver,
     )
 
 

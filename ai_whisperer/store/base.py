@@ -100,6 +100,7 @@ class Unit:
     put_totals = operations.PUT_TOTALS.adder()
     _insert_task = operations.INSERT_TASK.adder()
     update_task = operations.UPDATE_TASK.adder()
+    update_joined = operations.UPDATE_JOINED.adder()
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
     put_step = operations.PUT_STEP.adder()
     insert_mail = operations.INSERT_MAIL.adder()

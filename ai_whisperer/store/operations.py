@@ -139,6 +139,7 @@ UPDATE_TASK = _update(
     tables.TASK,
     "state attempts progress_percent progress_note result error usage started_at finished_at not_before restarts",
 )
+UPDATE_JOINED = _update(tables.TASK, "joined_step")
 UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
 PUT_STEP = _put(tables.STEP)
 

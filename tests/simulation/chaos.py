@@ -13,14 +13,14 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.domain.tasks import Budget, StepState, TaskState
+from ai_whisperer.domain.tasks import Budget, StepState
 from ai_whisperer.errors import AnswerError, LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
-from tests.simulation.world import AGENTS, ALWAYS_ASKS, EVENTS, LOCKS, FaultListener, World
+from tests.simulation.world import AGENTS, ALWAYS_ASKS, EVENTS, LOCKS, STEERING, FaultListener, World
 
 _SESSION = "default"
 
@@ -159,6 +159,7 @@ class Chaos:
             (2, self._retry_something),
             (6, self._decide_something),
             (6, self._answer_something),
+            (4, self._steer),
             (2, self._change_limits),
             (1, self._break_a_lock),
             (1, self._change_mind),
@@ -181,6 +182,23 @@ class Chaos:
             budget=None if tokens is None else Budget(max_tokens=tokens),
         )
         self.world.accepted_tasks.add(task.id)
+
+    async def _steer(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        """Say something to a task that is at work, or is not by now."""
+        self._sent += 1
+        loops = manager._session.roster.agents[agent].work.loops.values()
+        threads = sorted(loop.task.thread_id for loop in loops if not loop.task.answers_a_switch)
+        task = await manager.send_task(
+            agent,
+            f"{STEERING}task{self._sent}",
+            task_id=f"task{self._sent}",
+            thread_id=self._random.choice((*threads, f"{agent}-thread")),
+            priority=self._random.choice(("low", "normal", "urgent")),
+            timeout_seconds=self._random.choice((None, None, None, 3.0)),
+            deliver="next_step",
+        )
+        self.world.accepted_tasks.add(task.id)
+        self.world.steered.add(task.id)
 
     async def _send_mail(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         self._sent += 1
@@ -223,7 +241,7 @@ class Chaos:
             try:
                 await asyncio.wait([waiting], timeout=5)
                 known = await manager.get_task(task_id)
-                if known.state.ended and known.state is not TaskState.CONTINUED:
+                if known.state.ended and not known.state.is_passed_on:
                     await asyncio.wait([waiting], timeout=1)
                     assert waiting.done(), f"nobody was told that {task_id} has ended"
             finally:

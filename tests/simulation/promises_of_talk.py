@@ -1,4 +1,4 @@
-"""The promises about what goes back to those who asked: notices of failure, answers of people."""
+"""The promises about what goes back to those who asked: notices of failure, answers of people, messages to tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.questions import QuestionRecord
-from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord, TaskState
+from tests.simulation.world import World
 
 
 def check_notices(
@@ -62,6 +63,28 @@ async def check_questions(
             assert accepted.get(question.id, number) == number, "another answer was kept than was accepted"
             assert f'{{"number":{number}}}' in result.content, "an answer did not become the result of its call"
         assert result.is_error is (question.state == "withdrawn" or _is_late(question, result)), "an end is no result"
+
+
+def check_steering(tasks: Mapping[str, TaskRecord], steps: Mapping[str, list[StepRecord]], world: World) -> None:
+    """A message to a task at work is heard once: before the step that has it, or in its turn."""
+    assert not world.heard_twice, "a message to a task at work was shown twice"
+    said = Counter(each.task_id for journal in steps.values() for step in journal for each in step.said or ())
+    for task in tasks.values():
+        is_joined = task.state is TaskState.JOINED
+        assert said[task.id] == is_joined, "what was said before a step and who has joined it differ"
+        if not is_joined:
+            continue
+        host, _, number = (task.joined_step or "").rpartition(".")
+        (step,) = [step for step in steps[host] if step.number == int(number)]
+        assert [each.text for each in step.said or () if each.task_id == task.id] == [task.prompt]
+        assert step.answer is not None, "a message counts as heard that no model has answered"
+        assert step.id in world.heard[task.prompt], "a message counts as heard that no model was shown"
+        assert (tasks[host].thread_id, tasks[host].agent_id) == (task.thread_id, task.agent_id)
+        assert task.started_at is None, "a message that has joined a task ran by itself too"
+        assert not steps[task.id], "a message that has joined a task ran by itself too"
+    for task_id in world.steered:
+        task = tasks[task_id]
+        assert task.state.is_passed_on or task.started_at or task.error, "a message to a task at work was lost"
 
 
 def _is_late(question: QuestionRecord, result: ToolResult) -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.core.next_step import RequestModel
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
+from ai_whisperer.core.shown import turns_of
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.questions import QuestionRecord
@@ -20,10 +22,13 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecor
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.runtime.agents import loop
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.model_step import ModelStep
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.agents.work import AgentWork
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.slots import LoopSlots
 from ai_whisperer.runtime.limits.trees import Trees
@@ -207,6 +212,37 @@ def tell_of_notices_that_failed(patch: pytest.MonkeyPatch) -> None:
 
 def tell_no_sender_of_a_failure(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Notices, "task_ended", lambda *_: None)
+
+
+def show_a_message_to_a_task_at_work_twice(patch: pytest.MonkeyPatch) -> None:
+    """With the answer to the request that it was shown with, as if it had not been."""
+    patch.setattr(loop, "turns_of", lambda steps, *, heard: turns_of(steps, heard=0 * heard))
+
+
+def show_a_message_again_whose_task_failed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TaskJournal, "take_back_unheard", lambda *_: None)
+
+
+def count_a_message_as_heard_before_it_is(patch: pytest.MonkeyPatch) -> None:
+    """The task at work may fail with that very request: then nobody has heard it, and it is done by nobody."""
+    begin = RunningTask._begin_request
+
+    def begin_and_join(self: RunningTask, decision: Decision, action: RequestModel) -> None:
+        begin(self, decision, action)
+        self._agent.work.join(decision, self.journal.steps[-1])
+
+    patch.setattr(RunningTask, "_begin_request", begin_and_join)
+
+
+def lose_a_message_at_the_end_of_the_task(patch: pytest.MonkeyPatch) -> None:
+    ended = AgentWork.task_ended
+
+    def forget_who_waits_to_join(self: AgentWork, decision: Decision, task: TaskRecord) -> None:
+        for waiting in list((self.steering or {}).get(task.thread_id, ())):
+            self.take_out(waiting)
+        ended(self, decision, task)
+
+    patch.setattr(AgentWork, "task_ended", forget_who_waits_to_join)
 
 
 def overlook_deadlines(patch: pytest.MonkeyPatch) -> None:
@@ -401,6 +437,10 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
         report_no_failed_delegation,
         tell_of_notices_that_failed,
         tell_no_sender_of_a_failure,
+        show_a_message_to_a_task_at_work_twice,
+        show_a_message_again_whose_task_failed,
+        count_a_message_as_heard_before_it_is,
+        lose_a_message_at_the_end_of_the_task,
         overlook_deadlines,
         spend_without_end,
         broadcast_twice,

@@ -33,6 +33,9 @@ ALWAYS_ASKS = "costly"
 QUESTION = {"properties": {"number": {"type": "integer"}}, "required": ["number"]}
 """The form of the questions that agents ask people."""
 
+STEERING = "not so deep, "
+"""How messages to a task at work begin; the id of the task that they are follows."""
+
 DEEPEST = 3
 """What is caused by something so deep causes nothing more: chatter dies out."""
 
@@ -58,6 +61,9 @@ class World:
         self.accepted_mails: set[str] = set()
         self.accepted_events: set[str] = set()
         self.accepted_answers: dict[str, int] = {}
+        self.steered: set[str] = set()
+        self.heard: dict[str, set[str]] = {}
+        self.heard_twice: list[str] = []
         self.touched: dict[str, list[str]] = {name: [] for name in THINGS}
         self.collisions: list[str] = []
         self.opened_at: list[float] = []
@@ -77,6 +83,7 @@ class World:
         for turn in request.turns:
             text = turn.text if isinstance(turn, UserTurn) else turn.content if isinstance(turn, ToolTurn) else ""
             self.shown_mail.update(_mail_ids(text))
+        self._hear([turn.text for turn in request.turns if isinstance(turn, UserTurn)], request.step_id)
         chance = self.chance_for(f"{request.step_id}/{request.attempt}")
         if chance.random() < 0.1:
             raise ModelServerError
@@ -87,6 +94,13 @@ class World:
         if chance.random() < 0.1:
             return "more\n[CONTINUE]"
         return "done " * (100 if chance.random() < 0.1 else 1)
+
+    def _hear(self, told: list[str], step_id: str) -> None:
+        """Note which messages to tasks at work a model is shown, by the prompts that they are."""
+        steering = [text for text in told if text.startswith(STEERING)]
+        self.heard_twice += [text for text, count in Counter(steering).items() if count > 1]
+        for text in steering:
+            self.heard.setdefault(text, set()).add(step_id)
 
     def _some_call(self, request: ModelRequest, chance: random.Random, index: int) -> Call:
         mail_ids = [found for turn in request.turns if isinstance(turn, UserTurn) for found in _mail_ids(turn.text)]

@@ -303,7 +303,8 @@ class AILoop:
         """What the model is to be shown: what was shown before, and the steps that have ended since."""
         steps = self.running.journal.steps
         if self._turns:
-            new = turns_of(steps[self._shown_steps :])
+            unshown = steps[self._shown_steps :]
+            new = turns_of(unshown, heard=unshown[0].number)
         else:
             new = [*await self._load_history(), *turns(self.running.journal.task, steps)]
         self._turns = (*self._turns, *new)

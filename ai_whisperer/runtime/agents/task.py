@@ -225,6 +225,8 @@ class RunningTask:
                 state=STARTED,
                 started_at=decision.at,
             )
+            if self._agent.work.steering:
+                step = replace(step, said=self._agent.work.said_to(self.journal.task))
         elif step.retry_at is not None:
             return  # the next attempt is journaled when its time has come
         else:
@@ -286,6 +288,8 @@ class RunningTask:
         self.journal.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
+            if step.said is not None:
+                self._agent.work.join(decision, step)
             task = self.journal.task
             if task.origin is not None and task.budget is not None:
                 self.journal.count_up()

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef
+from ai_whisperer.core.tasks import delivery_of
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Deliver
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
@@ -56,8 +58,16 @@ class SessionRooms(SessionWork):
         member, rooms = self._find_agent(agent_id).agent_id, self._session.rooms
         return await self._committed(lambda decision: rooms.remove_member(decision, self.get_room(room), member))
 
-    async def post_message(self, room: RoomRef, text: str, *, message_id: str | None = None) -> MessageRecord:
+    async def post_message(
+        self,
+        room: RoomRef,
+        text: str,
+        *,
+        message_id: str | None = None,
+        deliver: Deliver | str = Deliver.IN_TURN,
+    ) -> MessageRecord:
         kernel, rooms = self._session.kernel, self._session.rooms
+        delivery = delivery_of(deliver)
         known_room = self.get_room(room)
         if message_id is not None:
             checked_id(message_id)
@@ -72,7 +82,12 @@ class SessionRooms(SessionWork):
             return await self._same_message(known, known_room, text)
         return await self._committed(
             lambda decision: rooms.post(
-                decision, self.get_room(room), text, message_id=message_id or kernel.ids.new(), stored=unseen
+                decision,
+                self.get_room(room),
+                text,
+                message_id=message_id or kernel.ids.new(),
+                stored=unseen,
+                deliver=delivery,
             )
         )
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.mailbox import mark_of, priority_of
-from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
+from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, delivery_of, host_of, joined, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
-from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Budget, Deliver, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.base import AgentRef
@@ -55,8 +55,9 @@ class SessionWork(SessionReader):
         task_id: str | None = None,
         timeout_seconds: float | None = None,
         budget: Budget | None = None,
+        deliver: Deliver | str = Deliver.IN_TURN,
     ) -> TaskRecord:
-        urgency, intake = priority_of(priority), self._intake
+        urgency, delivery, intake = priority_of(priority), delivery_of(deliver), self._intake
         known = await intake.known_task(task_id)
         decision = self._create_if_missing(
             agent_id,
@@ -74,6 +75,7 @@ class SessionWork(SessionReader):
             cause=by_caller(),
             timeout_seconds=timeout_seconds,
             budget=budget,
+            deliver=delivery,
             decision=decision,
         )
 
@@ -95,9 +97,9 @@ class SessionWork(SessionReader):
         while True:
             if not known.state.ended:
                 known = await self._session.cycles.end_of(known)
-            if known.state is not TaskState.CONTINUED:
+            if not known.state.is_passed_on:
                 return joined(await parts_of(self._session.kernel.reads, known)) if known.continuation else known
-            known = await self.get_task(continuation_id(known))
+            known = await self.get_task(host_of(known) or continuation_id(known))
 
     async def run_task(
         self,
