@@ -28,11 +28,19 @@ from ai_whisperer.domain.notifications.questions import (
     QuestionRefused,
     QuestionWithdrawn,
 )
-from ai_whisperer.domain.notifications.rooms import RoomAbsent, RoomAnswering, RoomMessage, RoomPassed, RoomUnanswered
+from ai_whisperer.domain.notifications.rooms import (
+    RoomAbsent,
+    RoomAnswering,
+    RoomJoined,
+    RoomMessage,
+    RoomPassed,
+    RoomUnanswered,
+)
 from ai_whisperer.domain.notifications.steps import StepOutput
 from ai_whisperer.domain.notifications.tasks import TaskDelta
 from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Deliver
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
@@ -100,6 +108,13 @@ class Conversation:
         while self._owed:
             self._changed.clear()
             await self._changed.wait()
+
+    async def interject(self, text: str) -> None:
+        """Say something to those who are about to answer: they hear it before their next step. `say` waits for it."""
+        message_id = uuid.uuid4().hex
+        self._own.add(message_id)
+        message = await self._client.post_message(self._room.id, text, message_id=message_id, deliver=Deliver.NEXT_STEP)
+        self._owed |= set(message.asked.values()) - self._settled
 
     async def follow(self, notes: AsyncIterator[Notification]) -> None:
         """Show what is said, for ever."""
@@ -180,6 +195,9 @@ class Conversation:
             case RoomMessage.wire_name:
                 await self._show_up_to(params["number"])
             case RoomPassed.wire_name:
+                self._settle(params["taskId"])
+            case RoomJoined.wire_name:
+                self._output.note(f"{params['agentId']} has heard it.")
                 self._settle(params["taskId"])
             case RoomUnanswered.wire_name:
                 self._stream.end()

@@ -123,7 +123,8 @@ class ChatCommands:
 class Talk:
     """Takes the lines of a person, who is prompted for them, or of a program.
 
-    A person is told of a line that is refused and asked for the next, and commands count at once. For a program a line
+    A person is told of a line that is refused and asked for the next, and commands count at once; what is typed while
+    somebody is at an answer is heard before the next step of it. For a program a line
     that is refused ends it, and each waits until the one before was answered, or until an answer waits for an approval.
     While an agent asks something that takes one value, a line is the answer to that.
     """
@@ -154,8 +155,11 @@ class Talk:
             elif line.strip():
                 if not self._with_person:
                     await self._messages.join()
-                self._unsaid += 1
-                self._messages.put_nowait(message_in(line))
+                if self._with_person and self._conversation.awaited and self._messages.empty():
+                    await self._interject(message_in(line))
+                else:
+                    self._unsaid += 1
+                    self._messages.put_nowait(message_in(line))
             else:
                 self._prompt()
         await self._messages.join()
@@ -179,6 +183,13 @@ class Talk:
             self._unsaid -= 1
             self._prompt()
             self._messages.task_done()
+
+    async def _interject(self, message: str) -> None:
+        """Somebody is at an answer: the person need not wait for its end to say more."""
+        try:
+            await self._conversation.interject(message)
+        except _REFUSED as error:
+            self._tell(error)
 
     async def _obey(self, name: str, rest: str) -> None:
         try:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ai_whisperer.cli.arguments import (
+    DeliverOption,
     LimitOption,
     PriorityOption,
     TimeoutOption,
@@ -24,7 +25,7 @@ from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind
-from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Budget, Deliver, Failure, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins."), IdKind.TASK]
@@ -60,8 +61,9 @@ async def send(
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", metavar="USD", help="For the task and everything that it causes.")
     ] = None,
+    deliver: DeliverOption = Deliver.IN_TURN,
 ) -> None:
-    """Give an agent a task."""
+    """Give an agent a task, or with `--deliver next-step` a message to the task that it is at."""
     unlimited = max_tokens is None and max_cost is None
     task = await call.client.send_task(
         agent,
@@ -71,6 +73,7 @@ async def send(
         task_id=task_id,
         timeout_seconds=seconds,
         budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
+        deliver=deliver,
     )
     waits = hindrance(await call.client.get_agent_status(task.agent_id))
     if waits is not None:

@@ -154,6 +154,9 @@ export interface DeadLetters {
   mails: MailRecord[];
 }
 
+/** When a message to a conversation is heard: in its turn, or before the next step of the task at work there. */
+export type Deliver = "in_turn" | "next_step";
+
 /** Events, the newest first. */
 export interface EventList {
   events: EventRecord[];
@@ -578,7 +581,8 @@ export interface OpenWait {
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
  * is the awaited mail that a task, or the one that it continues, is to answer. A `quiet` one was made by the runtime,
- * to tell somebody of a result or of a failure: nobody is told if it cannot be handled.
+ * to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the `nextStep` joins
+ * the task at work in its thread, if there is one.
  */
 export interface Origin {
   rootId: string | null;
@@ -588,6 +592,7 @@ export interface Origin {
   room: RoomTurn | null;
   answers: string | null;
   quiet: boolean;
+  nextStep: boolean;
 }
 
 /** A tool call that waits for a person. */
@@ -735,6 +740,12 @@ export interface RoomTurn {
   hops: number;
 }
 
+/** What was said to a task at work before one of its steps: the prompt of the task that waited in its thread. */
+export interface Said {
+  taskId: string;
+  text: string;
+}
+
 /**
  * When something fires, by `cron` or `interval_seconds`, and what: a `prompt` for the agent, or an `event`. With `wake`
  * the prompt wakes the agent if it sleeps; without, it waits until the agent is awake. An event wakes those that sleep
@@ -855,7 +866,8 @@ export interface StepList {
  * that were made and ended, by an answer, by a failure or cut off, and `requestSeconds` is how long these took
  * together, without the waits before and between them. A step that is taken up again keeps them. `outageSeconds` is how
  * long the step was held up because its provider was down or could not be reached: the requests that failed so, and the
- * waits after them.
+ * waits after them. `said` are messages to the task at work that its model is shown with this request for the first
+ * time.
  */
 export interface StepRecord {
   sessionId: string;
@@ -875,6 +887,7 @@ export interface StepRecord {
   requests: number;
   requestSeconds: number;
   outageSeconds: number;
+  said: Said[] | null;
 }
 
 /** What the processes of a tool call took, and the sandbox that held them. */
@@ -959,7 +972,8 @@ export interface TaskList {
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
  * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
- * again. `dismissedAt` is when a person dismissed the dead letter.
+ * again. `dismissedAt` is when a person dismissed the dead letter. `joinedStep` is the step of another task before
+ * which its prompt was said, if it has joined that.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -988,10 +1002,14 @@ export interface TaskRecord {
   notBefore: number | null;
   restarts: number;
   dismissedAt: number | null;
+  joinedStep: string | null;
 }
 
-/** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
-export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "queued" | "running";
+/**
+ * `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. `joined`:
+ * its prompt went into the task that was at work in its conversation, whose answer is for both.
+ */
+export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "joined" | "queued" | "running";
 
 /**
  * A template, where it was read from, and the definition that it gives an agent. `ignored` is what its file says that
@@ -1257,7 +1275,8 @@ export interface Methods {
    * Give the agent a task. When this is answered the task is on disk. Tasks of one thread share their history. An agent
    * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
    * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
-   * given once.
+   * given once. With `deliver` `next_step` the prompt is a message to the task at work in the thread, or without a
+   * `threadId` to the one task at work, before its next step.
    */
   "async.sendTask": {
     params: {
@@ -1277,6 +1296,8 @@ export interface Methods {
       timeoutSeconds?: number | null;
       /** What the task may use together with everything that it causes. */
       budget?: TaskBudget | null;
+      /** When it is heard: in its turn, or before the next step of the task at work in its thread. */
+      deliver?: Deliver;
     };
     result: TaskRecord;
   };
@@ -1611,7 +1632,8 @@ export interface Methods {
   };
   /**
    * Say something in a room; `asked` of the answer leads from members to the tasks in which they answer. In a group
-   * `@name` asks that member and `@all` all of them; without a mention all may answer or pass.
+   * `@name` asks that member and `@all` all of them; without a mention all may answer or pass. With `deliver`
+   * `next_step` members that are about to answer in the room hear it before their next step.
    */
   "room.post": {
     params: {
@@ -1623,6 +1645,8 @@ export interface Methods {
       text: string;
       /** The id of the message. */
       messageId?: string | null;
+      /** When it is heard: in its turn, or before the next step of the task at work in its thread. */
+      deliver?: Deliver;
     };
     result: MessageRecord;
   };
@@ -2223,6 +2247,12 @@ export interface Notifications {
     result: ChannelResponse;
     locks?: string[];
   };
+  /** A message went into the task at work in its conversation, before this step of it; the answer is for both. */
+  "async.task.joined": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+  };
   /** A task failed. */
   "async.task.error": {
     agentId: string;
@@ -2428,6 +2458,13 @@ export interface Notifications {
   };
   /** A member passed. */
   "room.passed": {
+    agentId: string;
+    taskId: string;
+    roomId: string;
+    number: number;
+  };
+  /** A member hears a message while it is at the answer to an earlier one: that answer is for both. */
+  "room.joined": {
     agentId: string;
     taskId: string;
     roomId: string;

@@ -44,6 +44,7 @@ export const CHANGES: Changes = {
     draft.change("rooms", params.roomId, { answering });
   },
   "room.passed": (draft, { params }) => answered(draft, params.roomId, params.taskId),
+  "room.joined": (draft, { params }) => answered(draft, params.roomId, params.taskId),
   "room.unanswered": (draft, { params }) => answered(draft, params.roomId, params.taskId),
   "switch.began": (draft, { at, params }) => {
     const { agentId, taskId, stepId, toAgent, deadlineAt } = params;
