@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ai_whisperer.domain.memory import MemoryFile as MemoryFile
     from ai_whisperer.domain.memory import MemoryText as MemoryText
     from ai_whisperer.domain.notification import Notification as Notification
+    from ai_whisperer.domain.questions import QuestionRecord as QuestionRecord
+    from ai_whisperer.domain.questions import QuestionState as QuestionState
     from ai_whisperer.domain.rooms import MessageRecord as MessageRecord
     from ai_whisperer.domain.rooms import RoomRecord as RoomRecord
     from ai_whisperer.domain.schedules import MissedRuns as MissedRuns
@@ -115,6 +117,7 @@ _HOMES = {
     "domain.mail": "MailDraft MailRecord",
     "domain.memory": "MemoryFile MemoryText",
     "domain.notification": "Notification",
+    "domain.questions": "QuestionRecord QuestionState",
     "domain.rooms": "MessageRecord RoomRecord",
     "domain.schedules": "MissedRuns ScheduleDefinition ScheduleRecord",
     "domain.task_events": (

@@ -52,6 +52,12 @@ class TemplateError(DefinitionError):
     code = "invalid_template"
 
 
+class AnswerError(InvalidInputError):
+    """The answer does not fit the form of the question. Correct the named fields; the question stays open."""
+
+    code = "answer_misfit"
+
+
 class ScheduleError(InvalidInputError):
     """The schedule is not valid. Correct the named field; nothing was changed."""
 
@@ -128,6 +134,12 @@ class UnknownApprovalError(NotFoundError):
     """Nobody was asked for an approval of that id in this session."""
 
     code = "unknown_approval"
+
+
+class UnknownQuestionError(NotFoundError):
+    """No agent has asked a person a question of that id in this session."""
+
+    code = "unknown_question"
 
 
 class UnknownRoomError(NotFoundError):

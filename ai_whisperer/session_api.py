@@ -29,11 +29,12 @@ from ai_whisperer.domain.mcp import McpServerStatus
 from ai_whisperer.domain.memory import MemoryFile, MemoryText
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.providers import ProviderAccount
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.snapshot import Snapshot
-from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, StepRecord, TaskRecord, ThreadSummary
+from ai_whisperer.domain.tasks import Budget, Deliver, Priority, RetriedTasks, StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.domain.usage import UsageReport
 from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.task_stream import TaskStream
@@ -141,6 +142,7 @@ class SessionApi(Generic[AgentRef]):
         budget: Budget | None = None,
         output: OutputType | None = None,
         parts: Sequence[InputPart] = (),
+        deliver: Deliver | str = Deliver.IN_TURN,
     ) -> TaskRecord:
         """Give the agent a task. When this returns the task is on disk. Tasks of one thread share their history.
 
@@ -153,6 +155,10 @@ class SessionApi(Generic[AgentRef]):
 
         `parts` are images and files for the agent: the path of a file, its content as bytes, or an `InputFile`. They
         are on disk when this returns, once for each content; `get_attachment` gives them out again.
+
+        With `deliver="next_step"` the prompt is a message to the task at work in the thread, or without a `thread_id`
+        to the one task at work: its model is told before its next step. Then this task is `joined`, and who waits for
+        it waits for that one. If that one ends before, or there is none, it is done in its turn as any other.
         """
 
     async def wait_task(self, task: TaskRef) -> TaskRecord:
@@ -339,13 +345,20 @@ class SessionApi(Generic[AgentRef]):
         """Take an agent out of a group. What it is about to answer is no longer posted."""
 
     async def post_message(
-        self, room: RoomRef, text: str, *, message_id: str | None = None, parts: Sequence[InputPart] = ()
+        self,
+        room: RoomRef,
+        text: str,
+        *,
+        message_id: str | None = None,
+        parts: Sequence[InputPart] = (),
+        deliver: Deliver | str = Deliver.IN_TURN,
     ) -> MessageRecord:
         """Say something in a room; `asked` of what is returned has the tasks in which members answer.
 
         In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. Answers
         become messages of the room. A caller that gives an id may call again with the same text: it is posted once.
-        `parts` are images and files as for `send_task`.
+        `parts` are images and files as for `send_task`. With `deliver="next_step"` members that are about to answer in
+        the room hear it before their next step.
         """
 
     async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
@@ -443,6 +456,27 @@ class SessionApi(Generic[AgentRef]):
 
         The same decision again changes nothing; raises `StateError` if it was decided otherwise.
         """
+
+    async def list_questions(
+        self, *, state: QuestionState | str | None = QuestionState.PENDING, limit: int = 100
+    ) -> list[QuestionRecord]:
+        """What agents ask people with their tool `ask_user`: by default what waits for an answer, the oldest first.
+
+        Those of another state, or of all (None), come with the newest first.
+        """
+
+    async def get_question(self, question_id: str) -> QuestionRecord:
+        """The question as it is now, with the form of its answer; raises `UnknownQuestionError`."""
+
+    async def answer_question(self, question_id: str, answer: Any) -> QuestionRecord:
+        """Answer a question: the values of its form by name, or the value alone if there is one field.
+
+        Raises `AnswerError` that names the fields that do not fit; the question stays open then. The same answer again
+        changes nothing; raises `StateError` if it was answered otherwise or nobody waits for the answer any more.
+        """
+
+    async def refuse_question(self, question_id: str, *, reason: str = "") -> QuestionRecord:
+        """Do not answer a question: its agent is told so, with the reason, and continues."""
 
     async def get_limits(self, agent_id: AgentRef | None = None) -> LimitsReport:
         """The limits of an agent, or of the session with the defaults of its agents.

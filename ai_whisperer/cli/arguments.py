@@ -49,6 +49,14 @@ def seconds_option(*names: str, help: str, callback: Callable[[float | None], fl
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
+DeliverOption = Annotated[
+    str,
+    typer.Option(
+        "--deliver",
+        metavar="in-turn|next-step",
+        help="When it is heard: in its turn, or before the next step of the task at work.",
+    ),
+]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
 TimeoutOption = Annotated[
     float | None,

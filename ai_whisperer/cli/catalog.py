@@ -66,6 +66,9 @@ COMMANDS: Final = {
     "approvals": {
         "approvals": "Show the tool calls that wait for your approval; approve or refuse one.",
     },
+    "questions": {
+        "questions": "Show what agents ask you; answer a question, or refuse to.",
+    },
     "limits": {
         "limits": "Show what agents and the session may use; change it.",
     },
@@ -98,6 +101,7 @@ GROUPS: Final = frozenset(
         "lock",
         "mail",
         "mcp",
+        "questions",
         "rooms",
         "schedule",
         "sessions",

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ai_whisperer.cli.answering import in_words
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import readable_arguments
@@ -21,16 +22,38 @@ from ai_whisperer.domain.notifications.approvals import (
     ApprovalRequested,
     ApprovalWithdrawn,
 )
-from ai_whisperer.domain.notifications.rooms import RoomAbsent, RoomAnswering, RoomMessage, RoomPassed, RoomUnanswered
+from ai_whisperer.domain.notifications.questions import (
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionRefused,
+    QuestionWithdrawn,
+)
+from ai_whisperer.domain.notifications.rooms import (
+    RoomAbsent,
+    RoomAnswering,
+    RoomJoined,
+    RoomMessage,
+    RoomPassed,
+    RoomUnanswered,
+)
 from ai_whisperer.domain.notifications.steps import StepOutput
 from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Deliver
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
 
 _WIDTH = 160
-_DECIDED = (ApprovalApproved.wire_name, ApprovalRefused.wire_name, ApprovalWithdrawn.wire_name)
+_DECIDED = (
+    ApprovalApproved.wire_name,
+    ApprovalRefused.wire_name,
+    ApprovalWithdrawn.wire_name,
+    QuestionAnswered.wire_name,
+    QuestionRefused.wire_name,
+    QuestionWithdrawn.wire_name,
+)
 
 
 class Conversation:
@@ -52,6 +75,7 @@ class Conversation:
         self._answering: set[str] = set()
         self._stream = _Stream(output)
         self._approvals: dict[str, ApprovalRecord] = {}
+        self._questions: dict[str, QuestionRecord] = {}
         self._asking = asyncio.Event()
 
     @property
@@ -60,12 +84,17 @@ class Conversation:
         return list(self._approvals.values())
 
     @property
+    def questions(self) -> list[QuestionRecord]:
+        """What those who answer want to know, as it was shown."""
+        return list(self._questions.values())
+
+    @property
     def awaited(self) -> list[str]:
         """The tasks whose answers are waited for."""
         return sorted(self._owed)
 
     async def asks(self) -> None:
-        """Wait until an answer waits for an approval."""
+        """Wait until an answer waits for an approval, or for the answer to a question."""
         await self._asking.wait()
 
     async def say(self, text: str) -> None:
@@ -80,6 +109,13 @@ class Conversation:
             self._changed.clear()
             await self._changed.wait()
 
+    async def interject(self, text: str) -> None:
+        """Say something to those who are about to answer: they hear it before their next step. `say` waits for it."""
+        message_id = uuid.uuid4().hex
+        self._own.add(message_id)
+        message = await self._client.post_message(self._room.id, text, message_id=message_id, deliver=Deliver.NEXT_STEP)
+        self._owed |= set(message.asked.values()) - self._settled
+
     async def follow(self, notes: AsyncIterator[Notification]) -> None:
         """Show what is said, for ever."""
         async for note in notes:
@@ -89,8 +125,10 @@ class Conversation:
                 self._see_output(note)
             elif note.name == ApprovalRequested.wire_name:
                 await self._see_approval(note.params)
+            elif note.name == QuestionAsked.wire_name:
+                await self._see_question(note.params)
             elif note.name in _DECIDED:
-                self._forget(note.params["approvalId"])
+                self._forget(note.params.get("approvalId") or note.params["questionId"])
             elif note.params.get("roomId") == self._room.id:
                 await self._see(note.name, note.params)
 
@@ -129,9 +167,24 @@ class Conversation:
             f"/approve allows it, /refuse does not. (It is {approval.id}.)"
         )
 
-    def _forget(self, approval_id: str) -> None:
-        self._approvals.pop(approval_id, None)
-        if not self._approvals:
+    async def _see_question(self, params: Mapping[str, Any]) -> None:
+        """Show a question that waits, with what can be answered."""
+        if params["taskId"].partition("~")[0] not in self._answering:
+            return
+        question = await self._client.get_question(params["questionId"])
+        if question.state is not QuestionState.PENDING:
+            return
+        self._questions[question.id] = question
+        self._asking.set()
+        self._stream.end()
+        several = len(question.schema["properties"]) > 1
+        way = "/answer NAME=VALUE …" if several else "Type your answer"
+        self._output.note(f"{in_words(question)}\n{way}; /refuse does not answer. (It is {question.id}.)")
+
+    def _forget(self, decided_id: str) -> None:
+        self._approvals.pop(decided_id, None)
+        self._questions.pop(decided_id, None)
+        if not self._approvals and not self._questions:
             self._asking.clear()
 
     async def _see(self, name: str, params: Mapping[str, Any]) -> None:
@@ -142,6 +195,9 @@ class Conversation:
             case RoomMessage.wire_name:
                 await self._show_up_to(params["number"])
             case RoomPassed.wire_name:
+                self._settle(params["taskId"])
+            case RoomJoined.wire_name:
+                self._output.note(f"{params['agentId']} has heard it.")
                 self._settle(params["taskId"])
             case RoomUnanswered.wire_name:
                 self._stream.end()

@@ -1,4 +1,4 @@
-"""Asks the person at the terminal whether a tool call may run."""
+"""Asks the person at the terminal whether a tool call may run, or what an agent wants to know."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ import sys
 
 import typer
 
+from ai_whisperer.cli.answering import answer
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import printable, readable_arguments
 from ai_whisperer.client import Client
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.questions import QuestionAsked
 from ai_whisperer.errors import StateError
 
 
 def can_ask(output: Output) -> bool:
     """Whether there is a person who can be asked."""
     return output.is_terminal and not output.as_json and sys.stdin.isatty()
+
+
+async def settle(client: Client, output: Output, note: Notification) -> None:
+    """Ask the person about the tool call, or for the answer to the question, that the notification tells of."""
+    if note.name == QuestionAsked.wire_name:
+        await answer(client, output, note.params["questionId"])
+    else:
+        await decide(client, output, note.params["approvalId"])
 
 
 async def decide(client: Client, output: Output, approval_id: str) -> None:

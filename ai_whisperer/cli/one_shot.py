@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ai_whisperer.cli.any_server import AnyServer
-from ai_whisperer.cli.deciding import can_ask, decide
+from ai_whisperer.cli.deciding import can_ask, settle
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.cli.screen import Screen
 from ai_whisperer.cli.telling import way_out
@@ -76,7 +76,7 @@ class TemplateRun:
                 parts=self._parts,
             )
             if not task.state.ended:
-                asks = partial(decide, client, screen.output) if can_ask(screen.output) else None
+                asks = partial(settle, client, screen.output) if can_ask(screen.output) else None
                 await screen.follow_task(notes, task, decide=asks)
         ended = await client.wait_task(task)
         answer = "" if ended.result is None else await client.answer_of(ended)

@@ -13,16 +13,18 @@ from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.agents import AgentPaused, AgentStopped
 from ai_whisperer.domain.notifications.approvals import ApprovalRequested
+from ai_whisperer.domain.notifications.questions import QuestionAsked
 from ai_whisperer.domain.notifications.tasks import TaskCancelled, TaskCompleted, TaskContinued, TaskDelta, TaskFailed
 from ai_whisperer.domain.tasks import TaskRecord
 
 ENDED = (TaskCompleted.wire_name, TaskFailed.wire_name, TaskCancelled.wire_name)
 _HALTS = {AgentPaused.wire_name: AgentState.PAUSED, AgentStopped.wire_name: AgentState.STOPPED}
+_ASKED = (ApprovalRequested.wire_name, QuestionAsked.wire_name)
 _WIDTH = 120
 
 
-Decide = Callable[[str], Awaitable[None]]
-"""Has the approval of this id decided by a person."""
+Decide = Callable[[Notification], Awaitable[None]]
+"""Has a person decide about the tool call, or answer the question, that this tells of."""
 
 
 class Screen:
@@ -45,7 +47,7 @@ class Screen:
     ) -> None:
         """Show what the task and those that continue it do until the end. If its agent is halted, tell the way out.
 
-        `decide` is asked about its tool calls that wait for a person; without it they are told.
+        `decide` is asked about its tool calls and questions that wait for a person; without it they are told.
         """
         async for note in notes:
             if note.name in _HALTS and note.params["agentId"] == task.agent_id:
@@ -57,9 +59,9 @@ class Screen:
                 self._see_delta(note.params)
             elif note.name in ENDED:
                 return
-            elif note.name == ApprovalRequested.wire_name and decide is not None:
+            elif note.name in _ASKED and decide is not None:
                 self._turn_to(None)
-                await decide(note.params["approvalId"])
+                await decide(note)
             else:
                 self._parts += [""] if note.name == TaskContinued.wire_name else []
                 self.show_event(note)

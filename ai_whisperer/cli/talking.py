@@ -14,14 +14,17 @@ from ai_whisperer.cli.conversation import Conversation
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.racing import first_of
 from ai_whisperer.client import Client
+from ai_whisperer.core.typed_answers import typed_line
 from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.errors import ConflictError, InvalidInputError, NotFoundError, StateError, TooManyRequestsError
 
 _COMMAND = re.compile(r"/(\w*)(?:\s+(.*))?\Z", re.DOTALL)
 _HELP = {
     "/help": "shows this.",
     "/approve [ID]": "lets the tool call run that waits for your approval, exactly as it was shown.",
-    "/refuse [REASON]": "refuses it; the agent is told so and continues without it.",
+    "/refuse [REASON]": "refuses it, or to answer a question; the agent is told so and continues without it.",
+    "/answer [ID] ANSWER": "answers a question that an agent asks you; NAME=VALUE for each field if there are several.",
     "/stop": "cancels the answers that are under way, with everything that they have caused.",
 }
 _HINT = "A message that begins with a slash is written with two of them."
@@ -50,6 +53,7 @@ class ChatCommands:
             "help": self._help,
             "approve": self._approve,
             "refuse": self._refuse,
+            "answer": self._answer,
             "stop": self._stop,
         }
 
@@ -71,8 +75,30 @@ class ChatCommands:
         self._output.note(f"{record.agent_id} may call {record.tool}.")
 
     async def _refuse(self, reason: str) -> None:
+        if not self._conversation.approvals and self._conversation.questions:
+            question, _ = self._asked("")
+            refused = await self._client.refuse_question(question.id, reason=reason)
+            self._output.note(f"{refused.agent_id} is told that you do not want to answer.")
+            return
         record = await self._client.refuse(self._waiting("").id, reason=reason)
         self._output.note(f"{record.agent_id} may not call {record.tool}, and is told so.")
+
+    async def _answer(self, text: str) -> None:
+        question, line = self._asked(text)
+        await self._client.answer_question(question.id, typed_line(question.schema, line))
+
+    def _asked(self, text: str) -> tuple[QuestionRecord, str]:
+        """The question that is meant, which was shown, and the answer without its id; raises `InvalidInputError`."""
+        shown = self._conversation.questions
+        first, _, rest = text.partition(" ")
+        named = [each for each in shown if each.id == first]
+        if named:
+            return named[0], rest
+        if len(shown) == 1:
+            return shown[0], text
+        if not shown:
+            raise InvalidInputError("Nobody asks you anything in this chat.")
+        raise InvalidInputError(f"Several questions wait: {', '.join(each.id for each in shown)}. Write: /answer ID …")
 
     def _waiting(self, beginning: str) -> ApprovalRecord:
         """The call that is meant, which was shown; raises `InvalidInputError` if that is not clear."""
@@ -97,8 +123,10 @@ class ChatCommands:
 class Talk:
     """Takes the lines of a person, who is prompted for them, or of a program.
 
-    A person is told of a line that is refused and asked for the next, and commands count at once. For a program a line
+    A person is told of a line that is refused and asked for the next, and commands count at once; what is typed while
+    somebody is at an answer is heard before the next step of it. For a program a line
     that is refused ends it, and each waits until the one before was answered, or until an answer waits for an approval.
+    While an agent asks something that takes one value, a line is the answer to that.
     """
 
     def __init__(
@@ -118,22 +146,32 @@ class Talk:
     async def _read(self, lines: AsyncIterator[str]) -> None:
         self._prompt()
         async for line in lines:
-            command = command_in(line)
+            if not self._with_person and line.strip():
+                await first_of(self._messages.join(), self._conversation.asks())
+            command = command_in(line) or self._answer_in(line)
             if command is not None:
-                if not self._with_person:
-                    await first_of(self._messages.join(), self._conversation.asks())
                 await self._obey(*command)
                 self._prompt()
             elif line.strip():
                 if not self._with_person:
                     await self._messages.join()
-                self._unsaid += 1
-                self._messages.put_nowait(message_in(line))
+                if self._with_person and self._conversation.awaited and self._messages.empty():
+                    await self._interject(message_in(line))
+                else:
+                    self._unsaid += 1
+                    self._messages.put_nowait(message_in(line))
             else:
                 self._prompt()
         await self._messages.join()
         if self._with_person:
             self._output.text("")
+
+    def _answer_in(self, line: str) -> tuple[str, str] | None:
+        """The command that answers the only question, if there is one of one field, with the line."""
+        asked = self._conversation.questions
+        if len(asked) != 1 or len(asked[0].schema["properties"]) != 1 or not line.strip():
+            return None
+        return "answer", message_in(line)
 
     async def _speak(self) -> None:
         while True:
@@ -145,6 +183,13 @@ class Talk:
             self._unsaid -= 1
             self._prompt()
             self._messages.task_done()
+
+    async def _interject(self, message: str) -> None:
+        """Somebody is at an answer: the person need not wait for its end to say more."""
+        try:
+            await self._conversation.interject(message)
+        except _REFUSED as error:
+            self._tell(error)
 
     async def _obey(self, name: str, rest: str) -> None:
         try:

@@ -11,6 +11,7 @@ from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.domain.notifications.agents import AgentStateChanged
 from ai_whisperer.domain.notifications.approvals import ApprovalRequested
 from ai_whisperer.domain.notifications.mail import MailSent
+from ai_whisperer.domain.notifications.questions import QuestionAsked
 from ai_whisperer.domain.notifications.rooms import RoomMessage
 from ai_whisperer.domain.notifications.steps import StepFinished
 
@@ -20,8 +21,16 @@ def line_of(note: Notification) -> str | None:
     words = told(note.name, note.params) if _is_watched(note) else None
     if words is None:
         return None
-    hint = f": whisperer approvals show {note.params['approvalId']}" if note.name == ApprovalRequested.wire_name else ""
-    return f"{note.seq or '':>4}  {words[0]:<10} {words[1]}{hint}"
+    return f"{note.seq or '':>4}  {words[0]:<10} {words[1]}{_way_on(note)}"
+
+
+def _way_on(note: Notification) -> str:
+    """The command with which a person who is waited for goes on, if somebody waits."""
+    if note.name == ApprovalRequested.wire_name:
+        return f": whisperer approvals show {note.params['approvalId']}"
+    if note.name == QuestionAsked.wire_name:
+        return f" (whisperer questions answer {note.params['questionId']})"
+    return ""
 
 
 def shown_line(note: Notification, *, width: int) -> str | None:

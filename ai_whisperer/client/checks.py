@@ -20,10 +20,12 @@ from ai_whisperer.core.locking import check_lock, check_lock_name, check_token
 from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
 from ai_whisperer.core.output_types import schema_of
 from ai_whisperer.core.paging import checked_id, checked_kind, checked_limit, checked_position
+from ai_whisperer.core.questions import question_state
 from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_title, room_id_of
 from ai_whisperer.core.schedules import check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.core.signals import check_event_data, check_event_name
 from ai_whisperer.core.sleeping import seconds_of, sleep_plan
+from ai_whisperer.core.tasks import delivery_of
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import AgentDefinition
@@ -96,6 +98,7 @@ CHECKS: Mapping[str, Check] = {
     "config": _written,
     "broadcast_event.data": _kept(check_event_data),
     "get_attachment.digest": _kept(check_digest),
+    "deliver": delivery_of,
     "digest": _text("digest", max_bytes=_MAX_ID_BYTES),
     "broadcast_event.event": _kept(check_event_name),
     "hop_limit": _kept(check_hop_limit),
@@ -110,16 +113,19 @@ CHECKS: Mapping[str, Check] = {
     "parts": _sent_parts,
     "path": _text("path"),
     "priority": priority_of,
+    "question_id": _text("id of a question", max_bytes=_MAX_ID_BYTES),
     "reason": _kept(check_reason),
     "reply_mail.body": _text("mail body"),
     "room": room_id_of,
     "schedule": schedule_id_of,
     "send_task.prompt": _text("prompt"),
     "list_approvals.state": approval_state,
+    "list_questions.state": question_state,
     "mark_mail.state": mark_of,
     "template": _checked_template,
     "text": _kept(check_message_text),
     "thread_id": checked_id,
+    "send_task.thread_id": _text("thread_id"),
     "timeout_seconds": _kept(lambda given: deadline_after(given, now=0.0)),
     "title": _kept(check_title),
     "to": agent_name,

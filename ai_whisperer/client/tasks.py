@@ -14,7 +14,7 @@ from ai_whisperer.core.output_types import value_of
 from ai_whisperer.core.tasks import check_answered, whole_answer
 from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.domain.tasks import Budget, Priority, StepRecord, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Budget, Priority, StepRecord, TaskRecord
 from ai_whisperer.protocol import tasks
 from ai_whisperer.session_api import OutputType, SessionApi, TaskRef, TaskTerms
 from ai_whisperer.task_stream import TaskStream
@@ -42,7 +42,7 @@ class ClientTasks(ClientBase, SessionApi[AgentRef]):
             left = _ONE_WAIT_SECONDS if until is None else min(_ONE_WAIT_SECONDS, max(0.0, until - loop.time()))
             params = tasks.WaitTask(session_id=self._session_id, task_id=task_id, timeout_seconds=left)
             known = await self._hub.ask_late(tasks.WAIT_TASK, params)
-            if known.state.ended and known.state is not TaskState.CONTINUED:
+            if known.state.ended and not known.state.is_passed_on:
                 return known
             if until is not None and loop.time() >= until:
                 return known

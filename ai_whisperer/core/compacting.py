@@ -6,11 +6,11 @@ prompt of the thread, what the person said last, the prompt of the task that run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.contexts import BYTES_FOR_A_TOKEN, text_bytes, turn_bytes
+from ai_whisperer.core.contexts import BYTES_FOR_A_TOKEN, shown_bytes, text_bytes
 from ai_whisperer.core.shown import READ_RESULT, RESULT_BYTES, cut, prompt_of, turns_of
 from ai_whisperer.core.view import Journal, bounds, head, uncovered
 from ai_whisperer.domain.compactions import Compaction, CompactionKind, CompactionReason, Place
@@ -92,7 +92,7 @@ class _Entry(Record, frozen=True, kw_only=True):
         return turns_of(self.steps, result_bytes=most, trimmed=self.last if trimmed or self.is_trimmed else 0)
 
     def size(self, most: int, *, trimmed: bool = False) -> int:
-        return sum(map(turn_bytes, self.turns(most, trimmed=trimmed)))
+        return sum(map(shown_bytes, self.turns(most, trimmed=trimmed)))
 
     @property
     def raw_size(self) -> int:
@@ -173,7 +173,7 @@ class _Draft:
         self._begun, self._before, self._terms = begun, before, terms
         self._entries, self._movable, self._most = entries, movable, most
         self._sizes = [entry.size(most) for entry in entries]
-        self._head = 0 if before is None else sum(map(turn_bytes, head(before)))
+        self._head = 0 if before is None else sum(map(shown_bytes, head(before)))
 
     def trimmed(self) -> Plan | None:
         """With old results as lines, the oldest first and no more than needed; None if that is not enough."""
@@ -236,13 +236,14 @@ class _Draft:
         before = self._before
         task = follows.task if follows is not None else gone[-1].task
         in_task = follows is None or not follows.is_prompt
-        rest += sum(map(turn_bytes, prompt_of(task))) if in_task else 0
+        rest += sum(map(shown_bytes, prompt_of(task))) if in_task else 0
         kept = before.said if before is not None else ()
         whole = [entry for entry in gone if entry.is_prompt and not (in_task and entry.task.id == task.id)]
         first = before.first if before is not None and before.first else ""
         if not first and whole and (before is None or before.covered is None or not before.first):
             first, whole = _first_of(whole[0].task, self._terms), whole[1:]
-        said = _fitting([*kept, *(each.task.prompt for each in whole if _is_persons(each.task))], self._terms)
+        prompts = {entry.task.id for entry in whole}
+        said = _fitting([*kept, *(text for entry in gone for text in _said_in(entry, prompts))], self._terms)
         size = (
             rest
             + sum(map(text_bytes, (first, *said)))
@@ -288,6 +289,16 @@ def _first_of(task: TaskRecord, terms: Terms) -> str:
         return task.prompt
     shown, begin = cut(task.prompt, most)
     return f'{shown}\n\n[{READ_RESULT} with step "{step_id(task.id, 0)}" and offset {begin} gets the rest of it.]'
+
+
+def _said_in(entry: _Entry, prompts: Set[str]) -> Iterator[str]:
+    """What the person said there: the prompt, if it is that of one of these tasks, or messages to the task at work."""
+    if entry.is_prompt:
+        if entry.task.id in prompts and _is_persons(entry.task):
+            yield entry.task.prompt
+        return
+    for step in entry.steps:
+        yield from (said.text for said in step.said or ())
 
 
 def _is_persons(task: TaskRecord) -> bool:

@@ -32,6 +32,13 @@ def turn_bytes(turn: Turn) -> int:
     return _words_bytes(turn) + sum(part.size for part in turn.parts) if turn.parts else _words_bytes(turn)
 
 
+def shown_bytes(turn: Turn) -> int:
+    """The bytes that the tokens of a turn follow from: images and files count by their tokens, not by their size."""
+    if type(turn) is UserTurn and turn.parts:
+        return _words_bytes(turn) + BYTES_FOR_A_TOKEN * sum(part.tokens for part in turn.parts)
+    return turn_bytes(turn)
+
+
 def _words_bytes(turn: Turn) -> int:
     """What the words of a turn take, without images and files."""
     if type(turn) is UserTurn:

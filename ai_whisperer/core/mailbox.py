@@ -12,7 +12,7 @@ from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.core.text import check_text, one_line
 from ai_whisperer.domain.mail import MailDraft, MailRecord, MailState
-from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Origin, Priority, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Failure, Origin, Priority, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, WhispererError
 
 MAX_MAILS = 1_000
@@ -172,3 +172,14 @@ def _check_draft(draft: MailDraft) -> None:
     priority_of(draft.priority)
     if draft.mail_id is not None:
         checked_id(draft.mail_id)
+
+
+def notice_subject(subject: str) -> str:
+    """The subject of the notice that a mail with this subject could not be handled."""
+    return f"Not done: {subject}"[:MAX_SUBJECT_CHARACTERS]
+
+
+def notice_body(mail: MailRecord, failure: Failure | None) -> str:
+    """What the sender of a mail that could not be handled is told."""
+    why = "No reason was recorded." if failure is None else failure.message
+    return f"{mail.recipient} could not handle your mail {mail.id}: {why}"

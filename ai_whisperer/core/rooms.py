@@ -15,7 +15,7 @@ from ai_whisperer.core.text import check_text, shortened
 from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.domain.tasks import Origin, RoomTurn, TaskKind, TaskRecord
+from ai_whisperer.domain.tasks import Deliver, Origin, RoomTurn, TaskKind, TaskRecord
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, UnknownMemberError
 
 RoomRef = str | RoomRecord
@@ -193,6 +193,7 @@ def task_for_member(
     seen: int,
     cause: TaskRecord | None,
     parts: tuple[Attachment, ...] | None = None,
+    deliver: Deliver = Deliver.IN_TURN,
 ) -> TaskRecord:
     """The task in which a member answers a message. What an answer causes belongs to the tree of its task."""
     turn = RoomTurn(room_id=message.room_id, number=message.number, seen=seen, hops=message.hops)
@@ -209,7 +210,7 @@ def task_for_member(
         cause=f"message:{message.id}",
         created_at=message.created_at,
         parent_id=None if cause is None else cause.id,
-        origin=replace(origin, room=turn),
+        origin=replace(origin, room=turn, next_step=deliver is Deliver.NEXT_STEP),
     )
 
 

@@ -54,16 +54,24 @@ def notes_shown(turns: Sequence[Turn]) -> str:
     return next((turn.memory for turn in reversed(turns) if isinstance(turn, UserTurn) and turn.memory), "")
 
 
-def turns_of(steps: Sequence[StepRecord], *, result_bytes: int = 0, covered: int = 0, trimmed: int = 0) -> list[Turn]:
-    """The part of a conversation that these steps are: answers with all their calls, and what was objected to them.
+def turns_of(
+    steps: Sequence[StepRecord], *, result_bytes: int = 0, covered: int = 0, trimmed: int = 0, heard: int = 0
+) -> list[Turn]:
+    """The part of a conversation that these steps are: what was said before each, answers with all their calls, and
+    what was objected to them.
 
     Up to the number `covered` they are left out, up to `trimmed` each result is a line. Others are cut if they have
-    more than `result_bytes`; 0 leaves them whole.
+    more than `result_bytes`; 0 leaves them whole. What was said before the step of the number `heard` was shown
+    already, with the request that it is.
     """
     shown: list[Turn] = []
     results = {step.number: step for step in steps if step.kind is TOOL}
     for step in steps:
-        if step.kind is not MODEL or step.answer is None or step.number <= covered:
+        if step.kind is not MODEL or step.number <= covered:
+            continue
+        if step.said is not None and step.number != heard:
+            shown.extend(UserTurn(text=said.text, parts=said.parts) for said in step.said)
+        if step.answer is None:
             continue
         answer = as_read(step.answer) if step.answer.read_as else step.answer
         shown.append(AnswerTurn(answer=answer))

@@ -16,9 +16,10 @@ from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
-from ai_whisperer.domain.tasks import Origin, Priority, TaskKind, TaskRecord
-from ai_whisperer.errors import TaskEndedError
+from ai_whisperer.domain.tasks import Deliver, Origin, Priority, TaskKind, TaskRecord
+from ai_whisperer.errors import InvalidInputError, TaskEndedError
 
+_DELEGATED = "~task"
 _MAX_EVENT_DATA_CHARACTERS = 100_000
 _SUMMARY_CHARACTERS = 200
 _BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS
@@ -33,6 +34,29 @@ def base_id(task: TaskRecord) -> str:
 def continuation_id(task: TaskRecord) -> str:
     """The id of the task that continues this one, so that it can be found from it."""
     return f"{base_id(task)}~{task.continuation + 1}"
+
+
+def delivery_of(given: Deliver | str) -> Deliver:
+    """When a message is to be heard; raises `InvalidInputError` with what there is to choose from."""
+    name = given.replace("-", "_") if isinstance(given, str) else given
+    if isinstance(name, str) and name in tuple(Deliver):
+        return Deliver(name)
+    raise InvalidInputError(f"deliver must be one of {', '.join(Deliver)}, not {given!r:.60}.")
+
+
+def host_of(task: TaskRecord) -> str | None:
+    """The id of the task that this one has joined, if it has."""
+    return None if task.joined_step is None else task.joined_step.rpartition(".")[0]
+
+
+def delegated_id(step_id: str) -> str:
+    """The id of the task that this call delegates. Callers cannot give ids with this sign, so that no two meet."""
+    return f"{step_id}{_DELEGATED}"
+
+
+def is_delegated(name: str) -> bool:
+    """Whether this is the id of a task that an agent has delegated, or of one that continues such a task."""
+    return _DELEGATED in name
 
 
 def is_part_of(base_id: str, task_id: str) -> bool:
@@ -111,7 +135,7 @@ def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
         parent_id=task.id,
         continuation=task.continuation + 1,
         created_at=now,
-        origin=replace(task.origin or Origin(), root_id=task.root_id),
+        origin=replace(task.origin or Origin(), root_id=task.root_id, next_step=False),
     )
 
 

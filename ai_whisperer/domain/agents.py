@@ -55,9 +55,9 @@ class AgentStatus(Record, frozen=True, kw_only=True):
 
     It runs since `running_since`, and a step of it ended last at `last_step_at`: one that hangs shows itself there.
     `last_activity_at` is when a task of it last began or ended, or a step of one ended; at first, when it was created.
-    `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the
-    resources that its tools wait for, since others touch them now: it continues by itself. While there are
-    `missing_tools` the agent waits for them: provide them with `give_tools`. One with a `paused_limit` resumes when
+    `waiting_for` names what its loops wait for: agents, locks as `lock:name`, people as `approval:id` or `question:id`;
+    `paused_for` the resources that its tools wait for, since others touch them now: it continues by itself. While there
+    are `missing_tools` the agent waits for them: provide them with `give_tools`. One with a `paused_limit` resumes when
     that limit is raised. `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it
     changes, unless the agent is `sleeping_by_wall_clock`, until just that time. While the task that has run longest
     waits to ask its model again, `retry_at` says until when and `retry_reason` why: the provider is down, say.

@@ -33,5 +33,6 @@ class IdKind(StrEnum):
     TASK = "task"
     MAIL = "mail"
     APPROVAL = "approval"
+    QUESTION = "question"
     ROOM = "room"
     SCHEDULE = "schedule"

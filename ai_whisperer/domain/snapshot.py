@@ -137,6 +137,16 @@ class PendingApproval(Record, frozen=True, kw_only=True):
     at: float
 
 
+class PendingQuestion(Record, frozen=True, kw_only=True):
+    """What an agent asks a person, with the beginning of the question. Its wait, of the same id, has its deadline."""
+
+    question_id: str
+    agent_id: str
+    task_id: str
+    question: str
+    at: float
+
+
 class ScheduleState(Record, frozen=True, kw_only=True):
     """A schedule and where it stands."""
 
@@ -173,6 +183,7 @@ class Snapshot(Record, frozen=True, kw_only=True):
     inbox: tuple[InboxMail, ...]
     locks: tuple[HeldLock, ...]
     approvals: tuple[PendingApproval, ...]
+    questions: tuple[PendingQuestion, ...]
     schedules: tuple[ScheduleState, ...]
     dead_tasks: int
     dead_mails: int

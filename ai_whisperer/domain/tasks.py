@@ -46,13 +46,24 @@ class TaskKind(StrEnum):
     COMPACTION = "compaction"
 
 
+class Deliver(StrEnum):
+    """When a message to a conversation is heard: in its turn, or before the next step of the task at work there."""
+
+    IN_TURN = "in_turn"
+    NEXT_STEP = "next_step"
+
+
 class TaskState(StrEnum):
-    """`continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person."""
+    """`continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person.
+
+    `joined`: its prompt went into the task that was at work in its conversation, whose answer is for both.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETED = "completed"
     CONTINUED = "continued"
+    JOINED = "joined"
     FAILED = "failed"
     CANCELLED = "cancelled"
     DEAD = "dead"
@@ -62,12 +73,18 @@ class TaskState(StrEnum):
         return self not in _NOT_ENDED
 
     @property
+    def is_passed_on(self) -> bool:
+        """Whether another task has it now: what becomes of it is what becomes of that one."""
+        return self in _PASSED_ON
+
+    @property
     def is_dead_letter(self) -> bool:
         """Whether it could not be done: it waits for a person to retry or dismiss it."""
         return self in _DEAD_LETTERS
 
 
 _NOT_ENDED = (TaskState.QUEUED, TaskState.RUNNING)
+_PASSED_ON = (TaskState.CONTINUED, TaskState.JOINED)
 _DEAD_LETTERS = (TaskState.FAILED, TaskState.DEAD)
 
 
@@ -134,7 +151,9 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
 
     `answers` is the awaited mail that a task, or the one that it continues, is to answer. `output_schema` is the JSON
-    Schema that the answer of the task has to fit; what the task causes does not inherit it.
+    Schema that the answer of the task has to fit; what the task causes does not inherit it. A `quiet` one was made by
+    the runtime, to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the
+    `next_step` joins the task at work in its thread, if there is one.
     """
 
     root_id: str | None = None
@@ -144,6 +163,8 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     room: RoomTurn | None = None
     answers: str | None = None
     output_schema: dict[str, Any] | None = None
+    quiet: bool = False
+    next_step: bool = False
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -154,6 +175,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
     start the process died again and again. `dismissed_at` is when a person dismissed the dead letter. `notes` is what
     the agent was told of its memory at the beginning of the task, `parts` are the images and files given with it.
+    `joined_step` is the step of another task before which its prompt was said, if it has joined that.
     """
 
     session_id: str
@@ -184,6 +206,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     dismissed_at: float | None = None
     notes: str | None = None
     parts: tuple[Attachment, ...] | None = None
+    joined_step: str | None = None
 
     @property
     def task_id(self) -> str:
@@ -206,6 +229,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         return self.origin is not None and self.origin.answers is not None
 
     @property
+    def may_join(self) -> bool:
+        """Whether it goes into the task at work in its thread rather than wait for its turn, as it has not begun."""
+        return self.origin is not None and self.origin.next_step and self.started_at is None
+
+    @property
     def deadline_at(self) -> float | None:
         return None if self.origin is None else self.origin.deadline_at
 
@@ -216,6 +244,14 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     @property
     def output_schema(self) -> dict[str, Any] | None:
         return None if self.origin is None else self.origin.output_schema
+
+
+class Said(Record, frozen=True, kw_only=True):
+    """What was said to a task at work before one of its steps: the prompt of the task that waited in its thread."""
+
+    task_id: str
+    text: str
+    parts: tuple[Attachment, ...] = ()
 
 
 class StepRecord(Record, frozen=True, kw_only=True):
@@ -231,7 +267,8 @@ class StepRecord(Record, frozen=True, kw_only=True):
     `requests` counts the model requests that were made and ended, by an answer, by a failure or cut off, and
     `request_seconds` is how long these took together, without the waits before and between them. A step that is taken
     up again keeps them. `outage_seconds` is how long the step was held up because its provider was down or could not
-    be reached, or let others in and not this one: the requests that failed so, and the waits after them.
+    be reached, or let others in and not this one: the requests that failed so, and the waits after them. `said` are
+    messages to the task at work that its model is shown with this request for the first time.
 
     `model` is which one is asked by the last attempt, if the agent has several.
     """
@@ -255,6 +292,7 @@ class StepRecord(Record, frozen=True, kw_only=True):
     outage_seconds: float = 0.0
     compaction: Compaction | None = None
     model: str = ""
+    said: tuple[Said, ...] | None = None
 
     @property
     def id(self) -> str:
@@ -313,6 +351,7 @@ class WorkCounts(msgspec.Struct, frozen=True, kw_only=True):
     dead_tasks: int
     dead_mails: int
     pending_approvals: int
+    pending_questions: int
 
 
 class RetriedTasks(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What loops wait for: answers, locks, approvals, their turn at a resource."""
+"""What loops wait for: answers, locks, approvals, questions to a person, their turn at a resource."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ai_whisperer.domain.record import Record
 
 
 class WaitKind(StrEnum):
-    """What a tool call waits for: the reply to a mail, a lock, a person's approval, its turn to touch something."""
+    """What a tool call waits for: the reply to a mail, a lock, a person's approval, a person's answer, its turn."""
 
     REPLY = "reply"
     LOCK = "lock"
     APPROVAL = "approval"
+    QUESTION = "question"
     RESOURCE = "resource"
 
 

@@ -9,7 +9,7 @@ import msgspec
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.events import EventRecord
-from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.domain.tasks import Deliver, Priority, TaskRecord
 from ai_whisperer.protocol.attachments import FilePart
 from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent, Params
 from ai_whisperer.protocol.wire import guide_type
@@ -96,7 +96,9 @@ class SendTask(OfAgent, frozen=True, kw_only=True):
     An agent that is not there is created if a template is called like it.
     `timeoutSeconds` and `budget` hold for the task and for everything that it causes. A caller that gives a `taskId`
     may call again with the same content: the task is given once. `outputSchema` is the JSON Schema that the answer has
-    to fit: the model is told it, and asked once more if its answer does not; the value is in `result.output` then.
+    to fit: the model is told it, and asked once more if its answer does not; the value is in `result.output` then. With
+    `deliver` `next_step` the prompt is a message to the task at work in the thread, or without a `threadId` to the one
+    task at work, before its next step.
     """
 
     prompt: str
@@ -107,6 +109,7 @@ class SendTask(OfAgent, frozen=True, kw_only=True):
     budget: TaskBudget | None = None
     output_schema: dict[str, Any] | None = None
     parts: tuple[FilePart, ...] = ()
+    deliver: Deliver = Deliver.IN_TURN
 
 
 class GetAgentStates(InSession, frozen=True, kw_only=True):

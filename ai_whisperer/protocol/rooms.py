@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
+from ai_whisperer.domain.tasks import Deliver
 from ai_whisperer.protocol.attachments import FilePart
 from ai_whisperer.protocol.method import Effect, InSession, Method, OfAgent
 
@@ -46,12 +47,14 @@ class OfMember(OfRoom, frozen=True, kw_only=True):
 class PostMessage(OfRoom, frozen=True, kw_only=True):
     """Say something in a room; `asked` of the answer leads from members to the tasks in which they answer.
 
-    In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass.
+    In a group `@name` asks that member and `@all` all of them; without a mention all may answer or pass. With `deliver`
+    `next_step` members that are about to answer in the room hear it before their next step.
     """
 
     text: str
     message_id: str | None = None
     parts: tuple[FilePart, ...] = ()
+    deliver: Deliver = Deliver.IN_TURN
 
 
 class ListMessages(OfRoom, frozen=True, kw_only=True):

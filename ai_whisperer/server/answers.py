@@ -15,12 +15,24 @@ from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.limits import LimitScope, LimitsReport
 from ai_whisperer.domain.notification import LogEntries
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.snapshot import Snapshot
 from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import ForbiddenError, InvalidInputError
-from ai_whisperer.protocol import agents, approvals, limits, openrpc, rooms, sessions, subscriptions, tasks, tools
+from ai_whisperer.protocol import (
+    agents,
+    approvals,
+    limits,
+    openrpc,
+    questions,
+    rooms,
+    sessions,
+    subscriptions,
+    tasks,
+    tools,
+)
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.runtime.agents.defining import ignored_in, with_grants
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
@@ -54,6 +66,7 @@ async def send_task(caller: Caller, params: agents.SendTask) -> TaskRecord:
         budget=None if budget is None else Budget(max_tokens=budget.max_tokens, max_cost_usd=budget.max_cost_usd),
         output=params.output_schema,
         parts=[part.file for part in params.parts],
+        deliver=params.deliver,
     )
 
 
@@ -125,7 +138,7 @@ async def list_notifications(
     return subscriptions.NotificationList(notifications=notes, last_seq=session.last_seq)
 
 
-# Whoever decides is written down: the principal whose session it is.
+# Whoever decides or answers is written down: the principal whose session it is.
 @answers(approvals.APPROVE)
 async def approve(caller: Caller, params: approvals.Approve) -> ApprovalRecord:
     session = await caller.session(params.session_id)
@@ -136,6 +149,18 @@ async def approve(caller: Caller, params: approvals.Approve) -> ApprovalRecord:
 async def refuse(caller: Caller, params: approvals.Refuse) -> ApprovalRecord:
     session = await caller.session(params.session_id)
     return await session.refuse(params.approval_id, reason=params.reason, by=caller.principal)
+
+
+@answers(questions.ANSWER_QUESTION)
+async def answer_question(caller: Caller, params: questions.AnswerQuestion) -> QuestionRecord:
+    session = await caller.session(params.session_id)
+    return await session.answer_question(params.question_id, params.answer, by=caller.principal)
+
+
+@answers(questions.REFUSE_QUESTION)
+async def refuse_question(caller: Caller, params: questions.RefuseQuestion) -> QuestionRecord:
+    session = await caller.session(params.session_id)
+    return await session.refuse_question(params.question_id, reason=params.reason, by=caller.principal)
 
 
 @answers(tools.LIST_TOOLS)

@@ -152,6 +152,8 @@ def _of_work(counts: Sequence[WorkCounts]) -> Iterator[Metric]:
     yield _gauge("dead_letters", "What could not be done and waits for a person", dead, "kind")
     pending = sum(each.pending_approvals for each in counts)
     yield _gauge("pending_approvals", "Tool calls that wait for a person", pending)
+    asked = sum(each.pending_questions for each in counts)
+    yield _gauge("pending_questions", "Questions of agents that wait for a person", asked)
 
 
 def _counter(name: str, told: str, figures: float | Mapping[str, float], label: str | None = None) -> Metric:

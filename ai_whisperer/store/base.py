@@ -16,6 +16,7 @@ from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
@@ -97,6 +98,7 @@ class Unit:
     put_totals = operations.PUT_TOTALS.adder()
     _insert_task = operations.INSERT_TASK.adder()
     update_task = operations.UPDATE_TASK.adder()
+    update_joined = operations.UPDATE_JOINED.adder()
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
     update_notes = operations.UPDATE_NOTES.adder()
     put_step = operations.PUT_STEP.adder()
@@ -107,6 +109,7 @@ class Unit:
     put_wait = operations.PUT_WAIT.adder()
     delete_wait = operations.DELETE_WAIT.adder()
     put_approval = operations.PUT_APPROVAL.adder()
+    put_question = operations.PUT_QUESTION.adder()
     put_lock = operations.PUT_LOCK.adder()
     delete_lock = operations.DELETE_LOCK.adder()
     insert_event = operations.INSERT_EVENT.adder()
@@ -124,10 +127,10 @@ class Unit:
 class SessionSnapshot(Record, frozen=True, kw_only=True):
     """What is needed to take a session up where it was: its agents and all that is not finished.
 
-    `approvals` are those that are pending and those that were given, of the tasks that have not ended. `totals` are by
-    agent, as they were put last. `mails_received` and `mail_sequences`, the number of the last mail of a sender, know
-    those mails that have a link. `rooms_last_at` is when something was said last in a room. `dead_tasks` counts the
-    tasks that wait for a person, by agent.
+    `approvals` are those that are pending and those that were given, of the tasks that have not ended; `questions` are
+    those that are pending. `totals` are by agent, as they were put last. `mails_received` and `mail_sequences`, the
+    number of the last mail of a sender, know those mails that have a link. `rooms_last_at` is when something was said
+    last in a room. `dead_tasks` counts the tasks that wait for a person, by agent.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -137,6 +140,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     waits: tuple[WaitRecord, ...]
     locks: tuple[LockRecord, ...]
     approvals: tuple[ApprovalRecord, ...]
+    questions: tuple[QuestionRecord, ...]
     schedules: tuple[ScheduleRecord, ...]
     rooms: tuple[RoomRecord, ...]
     mails_received: dict[str, int]
@@ -318,6 +322,12 @@ class Store(Protocol):
 
     async def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
         """What people were asked about, in this state or any, the newest first."""
+        ...
+
+    async def question(self, session_id: str, question_id: str) -> QuestionRecord | None: ...
+
+    async def questions(self, session_id: str, *, state: QuestionState | None, limit: int) -> list[QuestionRecord]:
+        """What agents have asked people, in this state or any, the newest first."""
         ...
 
     async def event(self, session_id: str, event_id: str) -> EventRecord | None: ...

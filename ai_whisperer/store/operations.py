@@ -139,6 +139,7 @@ UPDATE_TASK = _update(
     tables.TASK,
     "state attempts progress_percent progress_note result error usage started_at finished_at not_before restarts",
 )
+UPDATE_JOINED = _update(tables.TASK, "joined_step")
 UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
 UPDATE_NOTES = _update(tables.TASK, "notes")
 PUT_STEP = _put(tables.STEP)
@@ -153,6 +154,7 @@ DELETE_TIMER = _delete(tables.TIMER)
 PUT_WAIT = _put(tables.WAIT)
 DELETE_WAIT = _delete(tables.WAIT)
 PUT_APPROVAL = _put(tables.APPROVAL)
+PUT_QUESTION = _put(tables.QUESTION)
 PUT_LOCK = _put(tables.LOCK)
 DELETE_LOCK = _delete(tables.LOCK)
 

@@ -22,6 +22,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord
@@ -254,6 +255,7 @@ MAIL = Table("mail", MailRecord, key="session_id id", first="id session_id")
 TIMER = Table("timer", TimerRecord, key="session_id id")
 WAIT = Table("wait", WaitRecord, key="session_id id")
 APPROVAL = Table("approval", ApprovalRecord, key="session_id id")
+QUESTION = Table("question", QuestionRecord, key="session_id id")
 LOCK = Table("lock", LockRecord, key="session_id name")
 EVENT = Table("event", EventRecord, key="session_id id")
 SCHEDULE = Table("schedule", ScheduleRecord, key="session_id id")
@@ -276,6 +278,7 @@ OF_A_SESSION: tuple[Table[Any], ...] = (
     TIMER,
     WAIT,
     APPROVAL,
+    QUESTION,
     LOCK,
     EVENT,
     SCHEDULE,

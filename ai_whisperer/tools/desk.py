@@ -46,6 +46,10 @@ class Desk(Protocol):
         """Mail a question; the call waits for the answer, which becomes its result."""
         ...
 
+    def ask_user(self, *, question: str, schema: Any, timeout_seconds: float | None) -> None:
+        """Ask the person; the call waits for the answer, which becomes its result."""
+        ...
+
     def delegate(self, *, to: str, prompt: str, priority: Priority, timeout_seconds: float | None) -> TaskRecord: ...
 
     def sleep(
@@ -76,6 +80,10 @@ class Desk(Protocol):
 
     def agent_status(self, name: str) -> Mapping[str, Any]: ...
 
+    def task_status(self, task_id: str) -> Mapping[str, Any]:
+        """How far a task is that the agent has delegated; raises `UnknownTaskError` for any other."""
+        ...
+
     def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
         """Create an agent that has no more rights than this one; returns its id."""
         ...
@@ -88,11 +96,15 @@ class Desk(Protocol):
 
 
 class Wanted(Struct, frozen=True):
-    """What a tool needs at its desk that may not be in memory: a mail, so many of the latest of the mailbox, a step."""
+    """What a tool needs at its desk that may not be in memory.
+
+    A mail, so many of the latest of the mailbox, a step, a task.
+    """
 
     mail_id: str = ""
     mailbox: int = 0
     step: str = ""
+    task_id: str = ""
 
 
 _NOTHING_WANTED = Wanted()

@@ -1,8 +1,8 @@
-"""The tools for mail: to send it, to read it, to answer it, and to ask and wait for the answer."""
+"""The tools for mail: to send, read and answer it; and to ask an agent or the person and wait for the answer."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -40,6 +40,17 @@ class SendMailWithSwitch(SendMail, frozen=True, kw_only=True):
             priority=self.priority,
             timeout_seconds=self.timeout_seconds,
         )
+
+
+class AskUser(Arguments, frozen=True, kw_only=True):
+    """Ask the person and wait for the answer, in a form if you give a flat JSON Schema."""
+
+    question: str
+    schema: dict[str, Any] | None = None
+    timeout_seconds: Seconds | None = None
+
+    def run(self, desk: Desk) -> None:
+        desk.ask_user(question=self.question, schema=self.schema, timeout_seconds=self.timeout_seconds)
 
 
 class ReplyMail(Arguments, frozen=True, kw_only=True):
@@ -83,6 +94,7 @@ class CheckMail(Arguments, frozen=True, kw_only=True):
         return ToolResult(content="\n\n---\n".join(parts), mails=tuple(mail.id for mail in mails))
 
 
+ASK_USER_TOOL = CoordinationTool("ask_user", AskUser)
 MAIL_TOOLS = (
     CoordinationTool("send_mail", SendMail),
     CoordinationTool("check_mail", CheckMail),

@@ -14,7 +14,7 @@ from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.journal_tools import READ_RESULT_TOOL
 from ai_whisperer.tools.machine import MACHINE_TOOLS
-from ai_whisperer.tools.mail_tools import MAIL_TOOLS
+from ai_whisperer.tools.mail_tools import ASK_USER_TOOL, MAIL_TOOLS
 from ai_whisperer.tools.mcp.servers import McpGrants
 from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, TEAM_TOOLS
 
@@ -25,7 +25,7 @@ _SHOWN_CHARACTERS = 100
 COORDINATION_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (*MAIL_TOOLS, *TEAM_TOOLS)}
 """Those that work inside the session and that every agent has."""
 CREATE_AGENT = CREATE_AGENT_TOOL.name
-NAMED_TOOLS: Mapping[str, CoordinationTool] = {CREATE_AGENT: CREATE_AGENT_TOOL}
+NAMED_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (CREATE_AGENT_TOOL, ASK_USER_TOOL)}
 """Those that an agent has only if its definition names them."""
 
 
@@ -48,7 +48,7 @@ class ToolRegistry:
         servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
         tools: dict[str, AnyTool] = {**COORDINATION_TOOLS, READ_RESULT: READ_RESULT_TOOL}
-        if granted is not None:  # what reaches the machine, or makes agents, has to be granted by its name
+        if granted is not None:  # what reaches the machine or the person, or makes agents, is granted by its name
             tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
         for candidate in offered:
             known = tools.get(candidate.name)

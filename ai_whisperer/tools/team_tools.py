@@ -8,11 +8,12 @@ import msgspec
 
 from ai_whisperer.core.locking import in_words
 from ai_whisperer.core.marks import as_json
+from ai_whisperer.core.tasks import is_delegated
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk
+from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk, Wanted
 from ai_whisperer.tools.mail_tools import Seconds
 
 HELP_REQUESTED = "help_requested"
@@ -163,11 +164,16 @@ class ListAgents(Arguments, frozen=True, kw_only=True):
 
 
 class AgentStatusOf(Arguments, frozen=True, kw_only=True):
-    """State, work and progress of an agent."""
+    """State, work and progress of an agent, or of a delegated task (id)."""
 
     agent: str
 
+    def wants(self) -> Wanted:
+        return Wanted(task_id=self.agent if is_delegated(self.agent) else "")
+
     def run(self, desk: Desk) -> ToolResult:
+        if is_delegated(self.agent):
+            return _json(desk.task_status(self.agent))
         return _json(desk.agent_status(self.agent))
 
 

@@ -16,6 +16,7 @@ KNOWN: Mapping[str, Any] = {
     "to": "worker",
     "taskId": "task-1",
     "approvalId": "task-1.2",
+    "questionId": "task-1.2",
     "mailId": "mail-1",
     "roomId": "room-1",
     "scheduleId": "schedule-1",

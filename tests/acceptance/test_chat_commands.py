@@ -98,8 +98,8 @@ def test_help_tells_the_commands_and_others_are_refused_with_them(
     out, told = typed(
         whisperer, monkeypatch, "eve", "/help", "/quit now", "/stop", "/approve", "//etc", "/etc/hosts is"
     )
-    assert all(each in told for each in ("/help", "/approve [ID]", "/refuse [REASON]", "/stop"))
-    assert "There is no command '/quit'. Commands: /help, /approve, /refuse, /stop." in told
+    assert all(each in told for each in ("/help", "/approve [ID]", "/refuse [REASON]", "/answer [ID]", "/stop"))
+    assert "There is no command '/quit'. Commands: /help, /approve, /refuse, /answer, /stop." in told
     assert "Nobody is answering now." in told
     assert "Nothing waits for your approval in this chat." in told
     assert "eve: Done: /etc\n" in out

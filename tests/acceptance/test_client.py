@@ -23,6 +23,7 @@ from ai_whisperer.errors import (
     UnknownAgentError,
     UnknownApprovalError,
     UnknownMcpServerError,
+    UnknownQuestionError,
     UnknownRecipientError,
     UnknownSessionError,
 )
@@ -163,6 +164,16 @@ async def use_approvals(client: Client) -> None:
     assert "send_mail" in {each.name for each in await client.list_tools()}
 
 
+async def use_questions(client: Client) -> None:
+    assert await client.list_questions() == []
+    with pytest.raises(UnknownQuestionError, match=r"no question 'nobody\.2'"):
+        await client.get_question("nobody.2")
+    with pytest.raises(UnknownQuestionError, match=r"no question 'nobody\.2'"):
+        await client.answer_question("nobody.2", "yes")
+    with pytest.raises(UnknownQuestionError, match=r"no question 'nobody\.2'"):
+        await client.refuse_question("nobody.2", reason="no")
+
+
 async def use_limits(client: Client) -> None:
     report = await client.set_limits({"max_queue_length": 77}, agent_id="alice")
     assert report.agent_id == "alice"
@@ -184,7 +195,7 @@ async def use_sessions(client: Client) -> None:
     assert (await client.get_session()).id == client.session_id
     newest = (await client.list_tasks(limit=1))[0].id
     assert newest in await client.find_ids("task", newest)
-    with pytest.raises(InvalidInputError, match="Kinds: task, mail, approval, room, schedule"):
+    with pytest.raises(InvalidInputError, match="Kinds: task, mail, approval, question, room, schedule"):
         await client.find_ids("lock", "x")
     snapshot = await client.snapshot()
     assert {agent.agent_id: agent for agent in snapshot.agents} == (await client.get_agent_states()).agents
@@ -213,6 +224,7 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
             use_locks,
             use_mcp,
             use_approvals,
+            use_questions,
             use_limits,
             use_sessions,
         ):

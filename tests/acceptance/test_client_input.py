@@ -150,6 +150,8 @@ GOOD: dict[str, Any] = {
     "body": "b",
     "mail_id": "mail",
     "approval_id": "there.2",
+    "question_id": "there.2",
+    "answer": "yes",
     "state": "read",
     "event": "e",
     "room": "room",

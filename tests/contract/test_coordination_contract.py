@@ -12,8 +12,10 @@ from msgspec.structs import replace
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleDefinition, ScheduleRecord
+from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import Budget, Failure, Origin, ReportTo, RoomTurn, TaskState
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import StoreRefusedError
@@ -114,6 +116,31 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         assert (other.waits, other.locks, other.schedules, other.rooms) == ((), (), (), ())
         assert (await store.event("other", "e1"), await store.events("other", limit=10)) == (None, [])
         assert await store.messages("other", "r1", after=0, limit=10) == []
+
+    run(scenario)
+
+
+def test_questions_that_wait_are_loaded_and_all_can_be_read(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        form = {"type": "object", "properties": {"answer": {"enum": ["tea", 2, True]}}}
+        asked = QuestionRecord(
+            session_id="s", id="t1.2", agent_id="alice", task_id="t1", question="?", schema=form, asked_at=1.0
+        )
+        answered = replace(
+            asked, id="t1.3", asked_at=2.0, deadline_at=9.0, state=QuestionState.ANSWERED, answer={"answer": 2}
+        )
+        unit = Unit()
+        unit.put_question(asked)
+        unit.put_question(replace(answered, state=QuestionState.PENDING, answer=None))
+        unit.put_question(answered)
+        unit.put_wait(replace(WAIT, id="t1.2", kind=WaitKind.QUESTION, target="t1.2"))
+        await store.submit(unit)
+        assert (await store.load("s")).questions == (asked,)
+        assert await store.question("s", "t1.3") == answered
+        assert await store.questions("s", state=None, limit=9) == [answered, asked]
+        assert await store.questions("s", state=QuestionState.PENDING, limit=9) == [asked]
+        assert await store.ids_beginning("s", IdKind.QUESTION, "t1", limit=9) == ["t1.2", "t1.3"]
+        assert ((await store.load("other")).questions, await store.question("other", "t1.2")) == ((), None)
 
     run(scenario)
 

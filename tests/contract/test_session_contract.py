@@ -18,6 +18,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import USER, MailState
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleDefinition, ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
@@ -85,6 +86,9 @@ def a_row_in_every_table(session_id: str) -> Unit:
         ApprovalRecord(
             session_id=session_id, id="t1.2", agent_id="alice", task_id="t1", tool="pay", arguments="{}", digest="d"
         )
+    )
+    unit.put_question(
+        QuestionRecord(session_id=session_id, id="t1.3", agent_id="alice", task_id="t1", question="?", schema={})
     )
     unit.put_lock(replace(LOCK, session_id=session_id))
     unit.insert_event(EventRecord(session_id=session_id, id="e", name="tick", sender="user", cause="test"))

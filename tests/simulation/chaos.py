@@ -13,15 +13,16 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.domain.tasks import Budget, StepState, TaskState
-from ai_whisperer.errors import LockNotHeldError, QueueFullError, StateError
+from ai_whisperer.domain.tasks import Budget, StepState
+from ai_whisperer.errors import AnswerError, LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.promises import TREE_CANCELLED, check, check_now
 from tests.simulation.provider import CrowdedProvider
-from tests.simulation.world import AGENTS, EVENTS, LOCKS, FaultListener, World
+from tests.simulation.world import AGENTS, ALWAYS_ASKS, EVENTS, LOCKS, STEERING, FaultListener, World
 
 _SESSION = "default"
 
@@ -169,6 +170,8 @@ class Chaos:
             (1, self._cancel_tree),
             (2, self._retry_something),
             (6, self._decide_something),
+            (6, self._answer_something),
+            (4, self._steer),
             (2, self._change_limits),
             (1, self._break_a_lock),
             (1, self._change_mind),
@@ -191,6 +194,23 @@ class Chaos:
             budget=None if tokens is None else Budget(max_tokens=tokens),
         )
         self.world.accepted_tasks.add(task.id)
+
+    async def _steer(self, manager: AsyncAgentSessionManager, agent: str) -> None:
+        """Say something to a task that is at work, or is not by now."""
+        self._sent += 1
+        loops = manager._session.roster.agents[agent].work.loops.values()
+        threads = sorted(loop.task.thread_id for loop in loops if not loop.task.answers_a_switch)
+        task = await manager.send_task(
+            agent,
+            f"{STEERING}task{self._sent}",
+            task_id=f"task{self._sent}",
+            thread_id=self._random.choice((*threads, f"{agent}-thread")),
+            priority=self._random.choice(("low", "normal", "urgent")),
+            timeout_seconds=self._random.choice((None, None, None, 3.0)),
+            deliver="next_step",
+        )
+        self.world.accepted_tasks.add(task.id)
+        self.world.steered.add(task.id)
 
     async def _send_mail(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         self._sent += 1
@@ -233,7 +253,7 @@ class Chaos:
             try:
                 await asyncio.wait([waiting], timeout=5)
                 known = await manager.get_task(task_id)
-                if known.state.ended and known.state is not TaskState.CONTINUED:
+                if known.state.ended and not known.state.is_passed_on:
                     await asyncio.wait([waiting], timeout=1)
                     assert waiting.done(), f"nobody was told that {task_id} has ended"
             finally:
@@ -278,6 +298,22 @@ class Chaos:
             if self._random.random() < 0.7:
                 await self._random.choice((manager.approve, manager.approve, manager.refuse))(approval.id)
 
+    async def _answer_something(self, manager: AsyncAgentSessionManager, _: str) -> None:
+        """Of each question that waits, answer it, refuse it, leave it, or try an answer that does not fit."""
+        for question in await manager.list_questions():
+            chance = self._random.random()
+            if chance < 0.2:
+                with suppress(AnswerError):
+                    await manager.answer_question(question.id, {"number": "many"})
+                    raise AssertionError("an answer was taken that does not fit")
+            elif chance < 0.4:
+                await manager.refuse_question(question.id)
+            elif chance < 0.8:
+                self._sent += 1
+                number = self._sent
+                await manager.answer_question(question.id, {"number": number})
+                self.world.accepted_answers[question.id] = number
+
     async def _change_limits(self, manager: AsyncAgentSessionManager, agent: str) -> None:
         name, values = self._random.choice(
             (
@@ -306,6 +342,7 @@ class Chaos:
                     await _set_going(manager, name)
                 with suppress(StateError):  # a task may end while people decide about another
                     await self._decide_something(manager, busy[0])
+                    await self._answer_something(manager, busy[0])
                 await asyncio.sleep(3)
         await manager.flushed()
         await asyncio.sleep(1)  # whoever waited for the last commit has been told
@@ -335,6 +372,7 @@ def _definition(name: str, chance: random.Random) -> dict[str, Any]:
             "switch_timeout_seconds": 30.0,
         },
         "supervision": {"max_restarts": 2},
+        "tools": [*COORDINATION_TOOLS, "ask_user", "effect", "repeatable", ALWAYS_ASKS],
         "subscribes": SUBSCRIBES[name],
     }
 

@@ -12,6 +12,7 @@ from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
 from ai_whisperer.domain.waits import WaitKind
+from tests.simulation.promises_of_talk import check_notices, check_questions, check_steering
 from tests.simulation.promises_of_time import check_time, due_times
 from tests.simulation.promises_of_waits import check_approvals, check_waits_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, World
@@ -105,6 +106,9 @@ async def check(manager: AsyncAgentSessionManager, world: World) -> None:
     _check_locks(manager, found, world)
     _check_turns(found, world)
     await check_approvals(manager, found.notes, always=ALWAYS_ASKS)
+    await check_questions(manager, found.notes, world.accepted_answers)
+    check_steering(found.tasks, found.steps, world)
+    check_notices(found.mails, found.tasks, found.notes)
     _check_delegation(found)
     _check_deadlines(found, world)
     _check_budgets(found)
@@ -390,7 +394,11 @@ async def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "things that are touched": manager.list_resources(),
         "calls in lines": list(session.turns.lines._of_task),
         "approvals": [*session.approvals._of_task, *session.approvals._leaving.values()],
+        "questions": [*session.questions._pending, *session.questions._leaving.values()],
         "timers": [key for key in session.kernel.timers.keys if not key.startswith("restart:")],
+        "who waits to join a task": [
+            thread for agent in session.roster.agents.values() for thread in agent.work.steering or ()
+        ],
         "busy threads": [
             thread
             for agent in session.roster.agents.values()

@@ -23,6 +23,8 @@ async def check_waits_now(manager: AsyncAgentSessionManager) -> None:
     asked = {wait.id for wait in waits if wait.kind is WaitKind.APPROVAL}
     pending = {approval.id for approval in await manager.list_approvals(limit=100_000)}
     assert asked == pending, "what people are asked about and the waits for them differ"
+    asked = {wait.id for wait in waits if wait.kind is WaitKind.QUESTION}
+    assert asked == {each.id for each in await manager.list_questions(limit=100_000)}, "questions and waits differ"
 
 
 async def check_approvals(manager: AsyncAgentSessionManager, notes: Iterable[Notification], *, always: str) -> None:

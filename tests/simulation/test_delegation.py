@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
@@ -471,3 +472,74 @@ def test_a_task_without_time_or_budget_left_cannot_be_retried() -> None:
         await until(lambda: manager.get_agent_status(name).state is AgentState.IDLE)
 
     play(scenario, costly)
+
+
+def asks_after(name: str) -> Say:
+    """Delegates a part to the coder, and asks after it, or after what is called so, a minute later."""
+
+    def say(request: ModelRequest) -> Answer | str:
+        results = results_of(request)
+        if "You have mail" in prompt_of(request):
+            return "heard"
+        match round_of(request):
+            case 0:
+                return call("delegate_task", to_agent="coder", task="part")
+            case 1:
+                return call("hours", number=1 / 60)
+            case 2:
+                return call("agent_status", agent=name or results[0].split()[5].rstrip("."))
+            case _:
+                return results[-1]
+
+    return say
+
+
+def coder_with_progress(request: ModelRequest) -> Answer | str:
+    if round_of(request) == 0:
+        return call("report_progress", percent=40, note="compiling")
+    return call("hours", number=1) if round_of(request) == 1 else "built"
+
+
+def test_an_agent_can_read_the_progress_of_a_task_that_it_gave_away_by_its_id() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("plan", "coder"):
+            await manager.create_agent(name)
+            await manager.start_agent(name)
+        status = msgspec.json.decode(await manager.run_task("plan", "go"))
+        assert (status["agent"], status["state"]) == ("coder", "running")
+        assert (status["progress_percent"], status["progress_note"]) == (40, "compiling")
+        assert status["running_seconds"] > 0
+
+    play(scenario, by_name(plan=asks_after(""), coder=coder_with_progress), tools=[hours])
+
+
+def test_the_task_of_somebody_else_cannot_be_read_by_its_id() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("plan", "spy", "coder"):
+            await manager.create_agent(name)
+            await manager.start_agent(name)
+        await manager.run_task("plan", "go", task_id="t1")
+        assert "You have delegated no task 't1.2~task'" in await manager.run_task("spy", "go", task_id="t2")
+
+    play(scenario, by_name(plan=asks_after(""), spy=asks_after("t1.2~task"), coder=coder_with_progress), tools=[hours])
+
+
+def test_a_delegated_task_that_was_continued_is_read_as_it_is_in_the_end() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if prompt_of(request).startswith("Continue"):
+            return (
+                call("report_progress", percent=90, note="nearly")
+                if round_of(request) == 0
+                else call("hours", number=1)
+            )
+        return Answer(text="the first half", finish="length")
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("plan", "coder"):
+            await manager.create_agent(name)
+            await manager.start_agent(name)
+        status = msgspec.json.decode(await manager.run_task("plan", "go", task_id="t1"))
+        assert (status["task"], status["state"], status["progress_note"]) == ("t1.2~task", "running", "nearly")
+        assert (await manager.get_task("t1.2~task")).state is TaskState.CONTINUED
+
+    play(scenario, by_name(plan=asks_after("t1.2~task"), coder=say), tools=[hours])

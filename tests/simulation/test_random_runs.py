@@ -11,19 +11,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ai_whisperer.core.next_step import RequestModel
 from ai_whisperer.core.provider_gate import Waiting
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.core.resources import ResourceLines
+from ai_whisperer.core.shown import turns_of
 from ai_whisperer.core.waiting import WaitGraph
 from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.runtime.agents import loop
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.model_step import ModelStep
+from ai_whisperer.runtime.agents.task import RunningTask
+from ai_whisperer.runtime.agents.work import AgentWork
 from ai_whisperer.runtime.limits.deadlines import Deadlines
 from ai_whisperer.runtime.limits.provider_turns import Sent, SharedGate, SharedTurn, Turn
 from ai_whisperer.runtime.limits.slots import LoopSlots
@@ -31,6 +37,7 @@ from ai_whisperer.runtime.limits.trees import Trees
 from ai_whisperer.runtime.messaging.delegation import Delegation
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.messaging.notices import Notices
 from ai_whisperer.runtime.messaging.switch import Switch
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.decision import Decision
@@ -38,6 +45,7 @@ from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.reads import ReadsUnderWay
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.locks import Locks
+from ai_whisperer.runtime.waiting.questions import Questions
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store import tables
@@ -225,6 +233,52 @@ def report_no_failed_delegation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Delegation, "report", report_success)
 
 
+def tell_of_notices_that_failed(patch: pytest.MonkeyPatch) -> None:
+    """A notice that fails brings another: a circle, if neither side can handle anything."""
+    tell = Notices.task_ended
+
+    def tell_of_each(self: Notices, decision: Decision, task: TaskRecord) -> None:
+        loud = None if task.origin is None else replace(task.origin, quiet=False)
+        tell(self, decision, replace(task, origin=loud))
+
+    patch.setattr(Notices, "task_ended", tell_of_each)
+
+
+def tell_no_sender_of_a_failure(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Notices, "task_ended", lambda *_: None)
+
+
+def show_a_message_to_a_task_at_work_twice(patch: pytest.MonkeyPatch) -> None:
+    """With the answer to the request that it was shown with, as if it had not been."""
+    patch.setattr(loop, "turns_of", lambda steps, *, heard: turns_of(steps, heard=0 * heard))
+
+
+def show_a_message_again_whose_task_failed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TaskJournal, "take_back_unheard", lambda *_: None)
+
+
+def count_a_message_as_heard_before_it_is(patch: pytest.MonkeyPatch) -> None:
+    """The task at work may fail with that very request: then nobody has heard it, and it is done by nobody."""
+    begin = RunningTask._begin_request
+
+    def begin_and_join(self: RunningTask, decision: Decision, action: RequestModel) -> None:
+        begin(self, decision, action)
+        self._agent.work.join(decision, self.journal.steps[-1])
+
+    patch.setattr(RunningTask, "_begin_request", begin_and_join)
+
+
+def lose_a_message_at_the_end_of_the_task(patch: pytest.MonkeyPatch) -> None:
+    ended = AgentWork.task_ended
+
+    def forget_who_waits_to_join(self: AgentWork, decision: Decision, task: TaskRecord) -> None:
+        for waiting in list((self.steering or {}).get(task.thread_id, ())):
+            self.take_out(waiting)
+        ended(self, decision, task)
+
+    patch.setattr(AgentWork, "task_ended", forget_who_waits_to_join)
+
+
 def overlook_deadlines(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Deadlines, "watch", lambda *_: None)
 
@@ -284,6 +338,35 @@ def leave_the_wait_for_a_person_behind(patch: pytest.MonkeyPatch) -> None:
             forget(self, decision, wait)
 
     patch.setattr(Waits, "forget", unless_it_is_for_a_person)
+
+
+def lose_the_answer_to_a_question(patch: pytest.MonkeyPatch) -> None:
+    end = Questions._end
+
+    def end_with_nothing(self: Questions, decision: Decision, record: QuestionRecord, content: str) -> None:
+        end(self, decision, record, "" if record.answer else content)
+
+    patch.setattr(Questions, "_end", end_with_nothing)
+
+
+def keep_no_answer_to_a_question(patch: pytest.MonkeyPatch) -> None:
+    """Memory knows that it was answered, and the result of the call is there: only the question itself is not kept."""
+    put = Unit.put_question
+
+    def unless_it_has_an_answer(self: Unit, question: QuestionRecord) -> None:
+        if question.answer is None:
+            put(self, question)
+
+    patch.setattr(Unit, "put_question", unless_it_has_an_answer)
+
+
+def leave_a_question_open_whose_task_has_ended(patch: pytest.MonkeyPatch) -> None:
+    def forget_the_wait(self: Questions, decision: Decision, task: TaskRecord) -> None:
+        for wait in self._waits.of_task(task.id):
+            if wait.kind is WaitKind.QUESTION:
+                self._waits.forget(decision, wait)
+
+    patch.setattr(Questions, "task_ended", forget_the_wait)
 
 
 def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
@@ -369,6 +452,9 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
         count_a_request_that_is_not_in_the_journal,
         keep_the_turn_of_a_call_that_ends_otherwise,
         leave_the_wait_for_a_person_behind,
+        lose_the_answer_to_a_question,
+        keep_no_answer_to_a_question,
+        leave_a_question_open_whose_task_has_ended,
         take_any_decision_for_a_yes,
         let_all_touch_at_once,
         keep_what_a_cancelled_call_touched,
@@ -386,6 +472,12 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
         give_a_lock_to_whoever_asks,
         wait_in_circles,
         report_no_failed_delegation,
+        tell_of_notices_that_failed,
+        tell_no_sender_of_a_failure,
+        show_a_message_to_a_task_at_work_twice,
+        show_a_message_again_whose_task_failed,
+        count_a_message_as_heard_before_it_is,
+        lose_a_message_at_the_end_of_the_task,
         overlook_deadlines,
         spend_without_end,
         broadcast_twice,

@@ -610,3 +610,13 @@ def test_the_hourly_check_of_the_monitor_fires_by_itself() -> None:
         assert [task.kind for task in await tasks_of(manager, "monitor")] == ["wake_up"]
 
     play(scenario)
+
+
+def test_the_round_of_debbie_wakes_her() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("debbie")
+        await manager.sleep_agent("debbie", wake_events=["never"])
+        await asyncio.sleep(HOUR / 2 + 60)
+        assert [(task.kind, task.state) for task in await tasks_of(manager, "debbie")] == [("scheduled", "completed")]
+
+    play(scenario)

@@ -30,6 +30,12 @@ THINGS = ("ledger", "map", "tower")
 ALWAYS_ASKS = "costly"
 """The tool of which no call runs without a person's approval. Of `effect` people are asked at times."""
 
+QUESTION = {"properties": {"number": {"type": "integer"}}, "required": ["number"]}
+"""The form of the questions that agents ask people."""
+
+STEERING = "not so deep, "
+"""How messages to a task at work begin; the id of the task that they are follows."""
+
 DEEPEST = 3
 """What is caused by something so deep causes nothing more: chatter dies out."""
 
@@ -54,6 +60,10 @@ class World:
         self.accepted_tasks: set[str] = set()
         self.accepted_mails: set[str] = set()
         self.accepted_events: set[str] = set()
+        self.accepted_answers: dict[str, int] = {}
+        self.steered: set[str] = set()
+        self.heard: dict[str, set[str]] = {}
+        self.heard_twice: list[str] = []
         self.touched: dict[str, list[str]] = {name: [] for name in THINGS}
         self.collisions: list[str] = []
         self.opened_at: list[float] = []
@@ -73,6 +83,7 @@ class World:
         for turn in request.turns:
             text = turn.text if isinstance(turn, UserTurn) else turn.content if isinstance(turn, ToolTurn) else ""
             self.shown_mail.update(_mail_ids(text))
+        self._hear([turn.text for turn in request.turns if isinstance(turn, UserTurn)], request.step_id)
         chance = self.chance_for(f"{request.step_id}/{request.attempt}")
         if chance.random() < 0.1:
             raise ModelServerError
@@ -84,6 +95,13 @@ class World:
             return "more\n[CONTINUE]"
         return "done " * (100 if chance.random() < 0.1 else 1)
 
+    def _hear(self, told: list[str], step_id: str) -> None:
+        """Note which messages to tasks at work a model is shown, by the prompts that they are."""
+        steering = [text for text in told if text.startswith(STEERING)]
+        self.heard_twice += [text for text, count in Counter(steering).items() if count > 1]
+        for text in steering:
+            self.heard.setdefault(text, set()).add(step_id)
+
     def _some_call(self, request: ModelRequest, chance: random.Random, index: int) -> Call:
         mail_ids = [found for turn in request.turns if isinstance(turn, UserTurn) for found in _mail_ids(turn.text)]
         options: list[Call] = [
@@ -94,6 +112,7 @@ class World:
             self.lock_call(chance),
             self.lock_call(chance),
             (ALWAYS_ASKS, {"seconds": 1.0, "touches": chance.choice(([], ["write ledger"], ["read ledger"]))}),
+            ("ask_user", {"question": "q?", "schema": QUESTION, "timeout_seconds": chance.choice((None, 1.0, 15.0))}),
         ]
         depth = _depth_of(request)
         if depth < DEEPEST and chance.random() < 0.6 / (1 + depth):

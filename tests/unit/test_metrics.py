@@ -75,6 +75,8 @@ def test_the_work_of_sessions_is_counted_by_what_becomes_of_it() -> None:
             raise failures[prompt].pop()
         if prompt == "down":
             raise ModelUnavailableError
+        if prompt == "ask" and not round_of(request):
+            return call("ask_user", question="?")
         return call("pay") if prompt == "pay" and not round_of(request) else "done"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
@@ -86,13 +88,16 @@ def test_the_work_of_sessions_is_counted_by_what_becomes_of_it() -> None:
         failed = await manager.wait_task(await manager.send_task("a", "fail"))
         await manager.wait_task(await manager.retry_task(failed))
         await manager.send_task("a", "pay")
+        await manager.create_agent("c", {"tools": ["ask_user"]})
+        await manager.send_task("c", "ask")
         await manager.create_agent("b")
         cancelled = await manager.send_task("b", "down")
-        await until(lambda: bool(manager.work_counts.pending_approvals))
+        await until(lambda: bool(manager.work_counts.pending_approvals and manager.work_counts.pending_questions))
         await until(lambda: manager.get_agent_status("b").retry_at is not None)
         values = values_of(metrics)
         assert values["whisperer_agents_waiting_for_provider[]"] == 1
         assert values["whisperer_pending_approvals[]"] == 1
+        assert values["whisperer_pending_questions[]"] == 1
         retries = values["whisperer_retries_total['request']"]
         assert retries >= 3
         assert values["whisperer_retries_total['task']"] == 1

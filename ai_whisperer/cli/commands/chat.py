@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import AttachOption, LimitOption, once_option, text_argument
+from ai_whisperer.cli.arguments import AttachOption, DeliverOption, LimitOption, once_option, text_argument
 from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
@@ -17,6 +17,7 @@ from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.rooms import RoomKind, RoomRecord
 from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.domain.tasks import Deliver
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
@@ -49,7 +50,8 @@ async def chat(
     Several agents are talked with in the newest group that they alone are in; where there is none, one is opened.
     Answers come as they are written. Lines can also be piped in: each is sent when the one before was answered. In a
     group `@name` asks one member, without it all may answer or pass. `/help` shows the commands of a chat: `/approve`
-    and `/refuse` for a tool call that waits for your approval, `/stop` for the answers under way.
+    and `/refuse` for a tool call that waits for your approval, `/stop` for the answers under way. What you type while
+    an agent is at its answer it hears before its next step; when it asks you something, a line is your answer.
     """
     from ai_whisperer.cli.conversation import Conversation
     from ai_whisperer.cli.deciding import can_ask
@@ -141,9 +143,10 @@ async def post(
     text: Annotated[str, text_argument("TEXT", "The message")],
     *,
     attach: AttachOption = None,
+    deliver: DeliverOption = Deliver.IN_TURN,
 ) -> None:
     """Say something in a room."""
-    message = await call.client.post_message(room, text, parts=attach or ())
+    message = await call.client.post_message(room, text, parts=attach or (), deliver=deliver)
     call.output.told(message, f"Message {message.number} was posted. Asked: {', '.join(message.asked) or 'nobody'}.")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from ai_whisperer.cli.arguments import (
     AttachOption,
+    DeliverOption,
     LimitOption,
     PriorityOption,
     SchemaOption,
@@ -28,7 +29,7 @@ from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.core.attachments import described
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind
-from ai_whisperer.domain.tasks import Budget, Failure, Priority, RetriedTasks, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Budget, Deliver, Failure, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins."), IdKind.TASK]
@@ -66,8 +67,9 @@ async def send(
     ] = None,
     output_schema: SchemaOption = None,
     attach: AttachOption = None,
+    deliver: DeliverOption = Deliver.IN_TURN,
 ) -> None:
-    """Give an agent a task."""
+    """Give an agent a task, or with `--deliver next-step` a message to the task that it is at."""
     unlimited = max_tokens is None and max_cost is None
     task = await call.client.send_task(
         agent,
@@ -79,6 +81,7 @@ async def send(
         budget=None if unlimited else Budget(max_tokens=max_tokens, max_cost_usd=max_cost),
         output=schema_in(output_schema),
         parts=attach or (),
+        deliver=deliver,
     )
     waits = hindrance(await call.client.get_agent_status(task.agent_id))
     if waits is not None:

@@ -104,6 +104,11 @@ class RoomPassed(RoomAnswer, frozen=True, kw_only=True):
     """A member passed."""
 
 
+@notification("room.joined", "takes message {number} into the answer that it is at")
+class RoomJoined(RoomAnswer, frozen=True, kw_only=True):
+    """A member hears a message while it is at the answer to an earlier one: that answer is for both."""
+
+
 @notification("room.unanswered", "did not answer message {number}: {error.message}", level="warning")
 class RoomUnanswered(RoomAnswer, frozen=True, kw_only=True):
     """A member did not answer."""

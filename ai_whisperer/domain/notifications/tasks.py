@@ -118,6 +118,13 @@ class TaskContinued(OfTask, frozen=True, kw_only=True):
     locks: list[str] | UnsetType = UNSET
 
 
+@notification("async.task.joined", "took a message into its task", watched=False)
+class TaskJoined(OfTask, frozen=True, kw_only=True):
+    """A message went into the task at work in its conversation, before this step of it; the answer is for both."""
+
+    step_id: str
+
+
 @notification("async.task.error", "failed at its task[state=dead?, now a dead letter]: {error.message}", level="error")
 class TaskFailed(OfTask, frozen=True, kw_only=True):
     """A task failed."""

@@ -10,19 +10,19 @@ from msgspec.structs import replace
 from ai_whisperer.core.mailbox import check_mail_text, in_order
 from ai_whisperer.core.marks import quoted, said
 from ai_whisperer.core.sleeping import in_words, sleep_plan
-from ai_whisperer.core.tasks import inherited
+from ai_whisperer.core.tasks import continuation_id, inherited
 from ai_whisperer.core.text import check_reason, check_text
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.locks import LockRecord, LockSummary
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.notifications.tasks import TaskProgress
-from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord
-from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.domain.tasks import Priority, StepRecord, TaskRecord, TaskState
+from ai_whisperer.errors import InvalidInputError, UnknownTaskError
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.looking_up import Found
 from ai_whisperer.runtime.agents.parts import Owner
-from ai_whisperer.runtime.agents.status import status_of
+from ai_whisperer.runtime.agents.status import as_it_is_now, status_of
 from ai_whisperer.runtime.messaging.mail import own_mail
 from ai_whisperer.runtime.session.decision import Decision
 
@@ -94,6 +94,16 @@ class AgentDesk:
             subject=subject,
             body=body,
             priority=priority,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def ask_user(self, *, question: str, schema: Any, timeout_seconds: float | None) -> None:
+        self._agent.parts.questions.ask(
+            self._decision,
+            self._running.task,
+            self._step,
+            question=question,
+            schema=schema,
             timeout_seconds=timeout_seconds,
         )
 
@@ -224,6 +234,30 @@ class AgentDesk:
             "paused_for": status.paused_for,
             "reason": status.reason,
         }
+
+    def task_status(self, task_id: str) -> Mapping[str, Any]:
+        task = self._delegated(task_id)
+        since = task.started_at if task.state is TaskState.RUNNING else None
+        return {
+            "task": task_id,
+            "agent": task.agent_id,
+            "state": task.state,
+            "progress_percent": task.progress_percent,
+            "progress_note": task.progress_note,
+            "running_seconds": None if since is None else round(self._decision.at - since, 1),
+            "error": None if task.error is None else task.error.message,
+        }
+
+    def _delegated(self, task_id: str) -> TaskRecord:
+        """The task of that id, or the last that continues it, as it is now, if this agent has delegated it."""
+        found = {} if self._found is None else self._found.tasks
+        task = found.get(task_id)
+        reports_to = None if task is None or task.origin is None else task.origin.report_to
+        if task is None or reports_to is None or reports_to.agent_id != self._agent.agent_id:
+            raise UnknownTaskError(f"You have delegated no task '{task_id}'. Use the id that delegate_task told you.")
+        while task.state is TaskState.CONTINUED and (following := found.get(continuation_id(task))) is not None:
+            task = following
+        return as_it_is_now(self._agent.parts, task)
 
     def create_agent(self, agent_id: str, *, template: str | None, prompt: str | None, description: str) -> str:
         return self._agent.parts.creation.create_for(

@@ -95,6 +95,7 @@ def becoming(step: StepRecord, compaction: Compaction) -> StepRecord:
         outage_seconds=0.0,
         error=None,
         finished_at=None,
+        said=None,  # nobody has heard it: the request that follows says it
         compaction=compaction,
     )
 
@@ -115,7 +116,7 @@ class CompactionStep:
 
     def _terms_now(self) -> Terms:
         conversation, begun, window = self._conversation, self._begun, window_of(self._agent)
-        by_size = (conversation.size + conversation.beside_bytes) // contexts.BYTES_FOR_A_TOKEN + 1
+        by_size = (conversation.shown_size + conversation.beside_bytes) // contexts.BYTES_FOR_A_TOKEN + 1
         is_refused = begun.reason is CompactionReason.REFUSED  # so it is smaller than it is thought to be
         return Terms(
             window=min(window.tokens, begun.tokens_before) if is_refused else window.tokens,
@@ -170,7 +171,7 @@ class CompactionStep:
             arrival=self._least_arrival(compaction),
             compaction=compaction,
         )
-        size = sum(map(contexts.turn_bytes, view(compacted, self._journals).turns))
+        size = sum(map(contexts.shown_bytes, view(compacted, self._journals).turns))
         compaction = replace(compaction, tokens_after=self._terms.tokens(size))
         return replace(ended, compaction=compaction), replace(compacted, compaction=compaction)
 

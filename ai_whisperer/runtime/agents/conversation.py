@@ -76,7 +76,8 @@ class Conversation:
         """Add what is new; raises `ContextLimitError` if it is too much for the memory that the agent has."""
         steps = self._journal.steps
         if self.turns:
-            new: Sequence[Turn] = turns_of(steps[self._shown_steps :], result_bytes=self._result_bytes)
+            unshown = steps[self._shown_steps :]
+            new: Sequence[Turn] = turns_of(unshown, result_bytes=self._result_bytes, heard=unshown[0].number)
         else:
             journals = await self.journals()  # which also finds the compaction that holds
             if keeps_memory(self._agent):
@@ -158,6 +159,11 @@ class Conversation:
         return contexts.input_tokens(prompt, self.specs, self.turns, since=self.since)
 
     @property
+    def shown_size(self) -> int:
+        """The bytes that its tokens follow from."""
+        return self.size - self._attached
+
+    @property
     def beside_bytes(self) -> int:
         """What a request takes beside the conversation."""
         return contexts.text_bytes(self._agent.record.definition.prompt) + self._agent.registry.told_bytes
@@ -172,10 +178,10 @@ class Conversation:
         if self._agent.record.definition.context.window is None:
             await prepare_model(self._agent)
         window = window_of(self._agent)
-        size = self.size + self.beside_bytes
+        size = self.shown_size + self.beside_bytes
         if size < _FEWEST_BYTES_FOR_A_TOKEN * window.limit:
             return None
-        tokens = max(self.tokens(), contexts.least_tokens(size - self._attached))
+        tokens = max(self.tokens(), contexts.least_tokens(size))
         return (tokens, window) if tokens > window.limit else None
 
     @property
@@ -192,7 +198,7 @@ class Conversation:
         for turn in new:
             self.size += contexts.turn_bytes(turn)
             if type(turn) is UserTurn and turn.parts:
-                self._attached += sum(part.size for part in turn.parts)  # whose tokens do not follow from their size
+                self._attached += contexts.turn_bytes(turn) - contexts.shown_bytes(turn)
         most, work = self._agent.limits.max_context_bytes, self._agent.work
         if self.size > most or (len(work.loops) > 1 and work.context_bytes > most):
             raise ContextLimitError(

@@ -218,6 +218,12 @@ class TaskJournal:
                 result = ToolResult(content=OUTCOME_UNKNOWN, is_error=True)
                 self._settle(decision, replace(step, state=StepState.UNKNOWN, result=result))
 
+    def take_back_unheard(self, decision: Decision) -> None:
+        """The task ends. What was said with a request that has no answer was not heard: it is done in its turn."""
+        asked = self.steps[-1] if self.steps else None
+        if asked is not None and asked.said is not None and asked.answer is None:
+            self.record_step(decision, replace(asked, said=None))
+
     def _settle(self, decision: Decision, step: StepRecord) -> None:
         settled = replace(step, finished_at=decision.at, retry_at=None)
         requests = self.count(settled)

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from ai_whisperer.core.next_step import CallTools, Complete, Next, RequestModel
 from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.core.tasks import continuation_id
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.rooms import MessageRecord
-from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.desk import CoordinationTool, Wanted
 
@@ -30,13 +31,15 @@ class Found(Struct, frozen=True):
     """Mails that are to be answered, by id, and the latest of the agent's mailbox, the latest first.
 
     `unseen` are messages of its room that others are shown with the answer of the task. `texts` are those of steps of
-    the same conversation, by id, and whether strangers may have written them.
+    the same conversation, by id, and whether strangers may have written them. `tasks` are those that it wants to know
+    about, and those that continue them, by id.
     """
 
     mails: Mapping[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
     unseen: Sequence[MessageRecord] = ()
     texts: Mapping[str, tuple[str, bool] | None] = {}
+    tasks: Mapping[str, TaskRecord] = {}
 
 
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
@@ -46,7 +49,7 @@ def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
     if isinstance(action, CallTools):
         trees, mail = agent.parts.trees, agent.parts.mail
         for wanted in _wanted(agent, action):
-            if trees.unknown(task, to_grow=True) or wanted.mailbox:
+            if trees.unknown(task, to_grow=True) or wanted.mailbox or wanted.task_id:
                 return True
             if wanted.mail_id and mail.in_memory(wanted.mail_id) is None:
                 return True
@@ -64,6 +67,7 @@ async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
     mails: dict[str, MailRecord | None] = {}
     mailbox: Sequence[MailRecord] = ()
     texts: dict[str, tuple[str, bool] | None] = {}
+    tasks: dict[str, TaskRecord] = {}
     await agent.parts.trees.look_up_unknown(task, to_grow=isinstance(action, CallTools))
     for wanted in _wanted(agent, action) if isinstance(action, CallTools) else ():
         if wanted.mailbox:
@@ -73,7 +77,9 @@ async def look_up_wanted(agent: Owner, task: TaskRecord, action: Next) -> Found:
             mails[wanted.mail_id] = await agent.parts.mail.find(wanted.mail_id)
         if wanted.step:
             texts[wanted.step] = await _text_of(agent, task, wanted.step)
-    return Found(mails, mailbox, texts=texts)
+        if wanted.task_id:
+            tasks |= {part.id: part for part in await _parts_after(agent, wanted.task_id)}
+    return Found(mails, mailbox, texts=texts, tasks=tasks)
 
 
 async def _text_of(agent: Owner, own: TaskRecord, wanted: str) -> tuple[str, bool] | None:
@@ -93,6 +99,17 @@ async def _text_of(agent: Owner, own: TaskRecord, wanted: str) -> tuple[str, boo
     if step.result is not None:
         return step.result.content, step.result.untrusted
     return None if step.answer is None else (step.answer.text, False)
+
+
+async def _parts_after(agent: Owner, task_id: str) -> list[TaskRecord]:
+    """The task, and those that have continued it, as the store has them."""
+    parts: list[TaskRecord] = []
+    while can_be_id(task_id) and (found := await agent.parts.kernel.reads.task(task_id)) is not None:
+        parts.append(found)
+        if found.state is not TaskState.CONTINUED:
+            break
+        task_id = continuation_id(found)
+    return parts
 
 
 def _wanted(agent: Owner, action: CallTools) -> Iterator[Wanted]:

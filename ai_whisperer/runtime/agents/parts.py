@@ -12,7 +12,7 @@ from ai_whisperer.core.queueing import Work
 from ai_whisperer.domain.agents import SleepPlan
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.tasks import Said, StepRecord, TaskRecord
 from ai_whisperer.runtime.agents.supervision import Supervisor
 from ai_whisperer.runtime.agents.supplies import Supplies
 from ai_whisperer.runtime.agents.task_end import TaskEnd
@@ -41,6 +41,7 @@ from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.permission import Permission
+from ai_whisperer.runtime.waiting.questions import Questions
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.templates.parsing import Template
@@ -105,6 +106,7 @@ class Parts(Struct, kw_only=True, frozen=True, eq=False):
     cycles: Cycles
     turns: Turns
     approvals: Approvals
+    questions: Questions
     permission: Permission
     locks: Locks
     mail: Mail
@@ -126,7 +128,11 @@ class WorkOfOwner(WorkOf, Protocol):
     def waiting(self) -> Iterable[Work]: ...
     @property
     def active_at(self) -> float: ...
+    @property
+    def steering(self) -> Mapping[str, Sequence[str]] | None: ...
 
+    def said_to(self, task: TaskRecord) -> tuple[Said, ...] | None: ...
+    def join(self, decision: Decision, step: StepRecord) -> None: ...
     def task_ended(self, decision: Decision, task: TaskRecord) -> None: ...
 
 

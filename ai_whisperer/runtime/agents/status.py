@@ -71,6 +71,15 @@ def _status_of(agent: Owner, *, returning: int) -> AgentStatus:
     )
 
 
+def as_it_is_now(parts: Parts, stored: TaskRecord) -> TaskRecord:
+    """The task that was just read, as memory has it, but for an end that is not durable yet."""
+    loop = parts.roster.running.get(stored.id)
+    if loop is not None:
+        return loop.task
+    waiting = parts.roster.agents[stored.agent_id].work.find_waiting(stored.id)
+    return waiting or parts.kernel.ended_lately.get(stored.id) or stored
+
+
 def retry_of(parts: Parts, step: StepRecord) -> tuple[float | None, str]:
     """What the wall clock shows when a model request that failed is repeated, and why; None and "" if none waits."""
     if step.retry_at is None:

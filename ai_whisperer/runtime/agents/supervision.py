@@ -159,7 +159,7 @@ class Supervisor:
             subject=f"{agent_id} was stopped: {verdict.subject}",
             body=fitted(verdict.reason, self._mail.max_bytes(USER)),
             priority=Priority.HIGH,
-            is_checked=True,
+            is_result=True,
         )
 
     def _start(self, timer: TimerRecord) -> None:

@@ -236,6 +236,8 @@ class RunningTask:
                 state=STARTED,
                 started_at=decision.at,
             )
+            if self._agent.work.steering:
+                step = replace(step, said=self._agent.work.said_to(self.journal.task))
         else:
             self.journal.begin_again(decision, step)
             return
@@ -314,6 +316,8 @@ class RunningTask:
         self.journal.tell_finished(decision, step, requests=requests)
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
+            if step.said is not None:
+                self._agent.work.join(decision, step)
             self._count_in_tree()
 
     def _count_in_tree(self) -> None:

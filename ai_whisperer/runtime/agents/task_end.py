@@ -13,9 +13,15 @@ from ai_whisperer.core.queueing import Work
 from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.notifications.tasks import TaskCancelled, TaskCompleted, TaskContinued, TaskFailed
+from ai_whisperer.domain.notifications.tasks import (
+    TaskCancelled,
+    TaskCompleted,
+    TaskContinued,
+    TaskFailed,
+    TaskJoined,
+)
 from ai_whisperer.domain.rooms import MessageRecord
-from ai_whisperer.domain.tasks import Failure, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Failure, StepRecord, TaskRecord, TaskState
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.limits.failing import TaskFailures
 from ai_whisperer.runtime.messaging.mail import Mail
@@ -47,8 +53,8 @@ class EndingTask(Protocol):
 class TaskEnd:
     """Ends the tasks of one session.
 
-    A task that has `ended` is completed, failed, cancelled or dead. A task that is `continued` has not: another holds
-    and owes what it did. What waits in the queues of an agent that has stopped is `put_off`.
+    A task that has `ended` is completed, failed, cancelled, dead, or has joined another. A task that is `continued` has
+    not: another holds and owes what it did. What waits in the queues of an agent that has stopped is `put_off`.
     """
 
     def __init__(
@@ -100,6 +106,14 @@ class TaskEnd:
         running.accept_continuation(decision, following)
         running.left(decision, self._mail.task_ended(decision, task, heir=following))
 
+    def join(self, decision: Decision, running: EndingTask, step: StepRecord) -> None:
+        """The prompt of a task that waited went into another, before this step of it: that one's answer is for both."""
+        running.journal.task = replace(running.journal.task, joined_step=step.id)
+        task = self._record(decision, running, TaskState.JOINED)
+        decision.unit.update_joined(task)
+        decision.tell(TaskJoined(agent_id=task.agent_id, task_id=task.id, step_id=step.id))
+        self._follow(decision, running)
+
     def fail(
         self,
         decision: Decision,
@@ -110,6 +124,7 @@ class TaskEnd:
     ) -> None:
         """The task cannot be done; `details` are the numbers of the limit that it fails for, if the error has them."""
         running.journal.settle_open_steps(decision)
+        running.journal.take_back_unheard(decision)
         task = self._record(decision, running, state, error=failure)
         decision.tell(TaskFailed(agent_id=task.agent_id, task_id=task.id, state=state, error=failure))
         self._failures.task_failed(decision, running.journal, failure, details)
@@ -119,6 +134,7 @@ class TaskEnd:
     def cancel(self, decision: Decision, running: EndingTask, reason: str) -> None:
         """Somebody wants the task to end without a result."""
         running.journal.settle_open_steps(decision)
+        running.journal.take_back_unheard(decision)
         task = self._record(decision, running, TaskState.CANCELLED, error=Failure(code="cancelled", message=reason))
         decision.tell(TaskCancelled(agent_id=task.agent_id, task_id=task.id, reason=reason))
         self._follow(decision, running)

@@ -25,7 +25,7 @@ from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import TaskQueued
 from ai_whisperer.domain.snapshot import LinkKind
-from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Said, StepRecord, TaskKind, TaskRecord, TaskState
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import StateError, WhispererError
 from ai_whisperer.runtime.agents.loop import AILoop
@@ -43,9 +43,21 @@ class AgentWork:
     """What one agent has to do: no asyncio task unless a loop runs.
 
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
+    `steering` are the tasks that wait to join the one at work in their thread, by thread, in the order they came in.
     """
 
-    __slots__ = ("_agent", "_calls", "_dispatching", "_journals", "_parts", "_totals", "active_at", "loops", "queue")
+    __slots__ = (
+        "_agent",
+        "_calls",
+        "_dispatching",
+        "_journals",
+        "_parts",
+        "_totals",
+        "active_at",
+        "loops",
+        "queue",
+        "steering",
+    )
 
     def __init__(self, agent: Owner) -> None:
         self._agent = agent
@@ -57,6 +69,7 @@ class AgentWork:
         self._calls: WorkQueue | None = None
         self._dispatching = False
         self._journals: dict[str, list[StepRecord]] | None = None
+        self.steering: dict[str, list[str]] | None = None
 
     @property
     def is_at_rest(self) -> bool:
@@ -115,6 +128,9 @@ class AgentWork:
             self._journals[item.id] = steps
         if type(item) is TaskRecord and item.origin is not None:
             self._parts.deadlines.watch(item)
+            if item.may_join:
+                self.steering = self.steering or {}
+                self.steering.setdefault(item.thread_id, []).append(item.id)
         if self._keeps_others_waiting(item):
             self._queue_of(item).push_first(item)
         else:
@@ -132,7 +148,46 @@ class AgentWork:
     def take_out(self, task_id: str) -> TaskRecord | None:
         """Take a waiting task out of its turn; None if it does not wait here."""
         found = self.queue.remove_task(task_id)
-        return found if found is not None or self._calls is None else self._calls.remove_task(task_id)
+        if found is None and self._calls is not None:
+            found = self._calls.remove_task(task_id)
+        if found is not None:
+            self._waits_no_more(found)
+        return found
+
+    def said_to(self, task: TaskRecord) -> tuple[Said, ...] | None:
+        """What those have to say who wait to join this task, which is about to ask its model; None if nobody does."""
+        waiting = () if self.steering is None else self.steering.get(task.thread_id, ())
+        found = (self.queue.find_task(each) for each in waiting)
+        return (
+            tuple(Said(task_id=each.id, text=each.prompt, parts=each.parts or ()) for each in found if each is not None)
+            or None
+        )
+
+    def join(self, decision: Decision, step: StepRecord) -> None:
+        """A model has answered, and so has heard what was said to it with this step: those who said it have joined.
+
+        Not before: a task that ends without that answer leaves them in the queue, to be done in their turn.
+        """
+        for said in step.said or ():
+            joining = self.take_out(said.task_id)  # it may have been cancelled meanwhile
+            if joining is not None:
+                self._parts.task_end.join(decision, RunningTask(self._agent, joining, []), step)
+
+    def _is_being_said(self, task_id: str) -> bool:
+        """Whether a model is asked with the prompt of this task, which waits to join, and has not answered."""
+        if not self.steering or self.queue.find_task(task_id) is None:
+            return False
+        asked = (loop.running.journal.steps[-1:] for loop in self.loops.values())
+        unanswered = (step.said or () for last in asked for step in last if step.answer is None)
+        return any(each.task_id == task_id for said in unanswered for each in said)
+
+    def _waits_no_more(self, task: TaskRecord) -> None:
+        """The task has left the queue: it is begun, ended, or has joined another."""
+        if self.steering is None or not task.may_join:
+            return
+        waiting = [each for each in self.steering.pop(task.thread_id, ()) if each != task.id]
+        if waiting:
+            self.steering[task.thread_id] = waiting
 
     def dispatch(self) -> None:
         """Begin as much of the waiting work as may run now."""
@@ -148,13 +203,22 @@ class AgentWork:
             self._dispatching = False
 
     async def cancel_task(self, task_id: str, cause: str, reason: str) -> None:
-        """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable."""
+        """Cancel a task that waits or runs, unless it ends first. Then its tools are gone and its end is durable.
+
+        Raises `StateError` for a message that a task at work is just being told: what is said is said.
+        """
+        if self._is_being_said(task_id):
+            raise StateError(
+                f"Task {task_id} is being told to the task at work in its thread. Cancel that one instead."
+            )
         await self._end_early(
             task_id, cause, lambda running, decision: self._parts.task_end.cancel(decision, running, reason)
         )
 
     async def fail_task(self, task_id: str, cause: str, error: WhispererError) -> None:
-        """Let a task that waits or runs fail with this error, unless it ends first."""
+        """Let a task that waits or runs fail with this error, unless it ends first or is just being told to another."""
+        if self._is_being_said(task_id):
+            return
         await self._end_early(
             task_id,
             cause,
@@ -346,6 +410,7 @@ class AgentWork:
             if task.deadline_at is not None:
                 self._parts.deadlines.watch(task)
         else:
+            self._waits_no_more(item)
             task = replace(item, state=_RUNNING, attempts=1, started_at=decision.at)
             decision.unit.update_task(task)
             steps = self._take_journal(task)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.core.attachments import records_of
 from ai_whisperer.core.budgets import check_budget, deadline_after, tree_budget
@@ -19,7 +20,7 @@ from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailDraft, MailRecord
-from ai_whisperer.domain.tasks import Budget, Origin, Priority, TaskKind, TaskRecord
+from ai_whisperer.domain.tasks import Budget, Deliver, Origin, Priority, TaskKind, TaskRecord
 from ai_whisperer.errors import ClosedError, DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.life.open_session import OpenSession
@@ -60,6 +61,7 @@ class Intake:
         budget: Budget | None = None,
         output_schema: dict[str, Any] | None = None,
         parts: tuple[Attachment, ...] | None = None,
+        deliver: Deliver = Deliver.IN_TURN,
         decision: Decision | None = None,
     ) -> TaskRecord:
         """Accept a task, as part of the decision that creates its agent if one is given: see `check_task`.
@@ -78,14 +80,18 @@ class Intake:
                 now.append(_as_kept(output_schema))
             return await self._again(known, tuple(before), tuple(now))
         agent.work.check_room()
+        joins = deliver is Deliver.NEXT_STEP
+        thread_id = _thread_at_work(agent, thread_id) if joins else _checked_thread(thread_id)
         decision = decision or self._session.kernel.decide(cause)
         origin = _terms(timeout_seconds, budget, agent.limits, now=decision.at)
+        if joins:
+            origin = replace(origin or Origin(), next_step=True)
         new_id = task_id or self._session.kernel.ids.new()
         task = TaskRecord(
             session_id=self._session.kernel.session_id,
             id=new_id,
             agent_id=agent.agent_id,
-            thread_id=new_id if thread_id is None else checked_id(thread_id),
+            thread_id=new_id if thread_id is None else thread_id,
             kind=TaskKind.PROMPT,
             prompt=prompt,
             arrival=self._session.kernel.next_arrival(),
@@ -319,6 +325,26 @@ class Intake:
             raise _used_already(known.id)
         await self._session.kernel.store.flushed()
         return known
+
+
+def _checked_thread(thread_id: str | None) -> str | None:
+    return None if thread_id is None else checked_id(thread_id)
+
+
+def _thread_at_work(agent: LiveAgent, thread_id: str | None) -> str | None:
+    """The conversation that is meant: the one that is named, which the runtime may have named, or that it is at.
+
+    None if it is at none. Raises `InvalidInputError` if it is at several and none is named.
+    """
+    threads = sorted({loop.task.thread_id for loop in agent.work.loops.values() if not loop.task.answers_a_switch})
+    if thread_id is not None:
+        return thread_id if thread_id in threads else checked_id(thread_id)
+    if len(threads) > 1:
+        raise InvalidInputError(
+            f"'{agent.agent_id}' works in {len(threads)} conversations; nothing was sent. Say with thread_id which one "
+            f"is meant: {', '.join(threads[:10])}."
+        )
+    return threads[0] if threads else None
 
 
 def _terms(

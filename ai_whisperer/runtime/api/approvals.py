@@ -9,7 +9,7 @@ from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.runtime.api.tasks import SessionWork
 
-_MAX_NAME_BYTES = 1000
+MAX_NAME_BYTES = 1000
 
 
 class SessionApprovals(SessionWork):
@@ -31,7 +31,7 @@ class SessionApprovals(SessionWork):
         self, approval_id: str, *, digest: str | None = None, reason: str = "", by: str = USER
     ) -> ApprovalRecord:
         check_reason(reason)
-        check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        check_text("name of who decides", by, max_bytes=MAX_NAME_BYTES)
         approvals = self._session.approvals
         approval = await approvals.get(approval_id)
         return await self._committed(
@@ -40,7 +40,7 @@ class SessionApprovals(SessionWork):
 
     async def refuse(self, approval_id: str, *, reason: str = "", by: str = USER) -> ApprovalRecord:
         check_reason(reason)
-        check_text("name of who decides", by, max_bytes=_MAX_NAME_BYTES)
+        check_text("name of who decides", by, max_bytes=MAX_NAME_BYTES)
         approvals = self._session.approvals
         approval = await approvals.get(approval_id)
         return await self._committed(lambda decision: approvals.refuse(decision, approval, by=by, reason=reason))

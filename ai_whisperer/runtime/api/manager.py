@@ -42,6 +42,7 @@ from ai_whisperer.runtime.api.memory import SessionMemory
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.api.page import Served, SessionPage
 from ai_whisperer.runtime.api.providers import SessionProviders
+from ai_whisperer.runtime.api.questions import SessionQuestions
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
 from ai_whisperer.runtime.life.assembly import Outside
@@ -69,6 +70,7 @@ class AsyncAgentSessionManager(
     SessionSchedules,
     SessionLocks,
     SessionApprovals,
+    SessionQuestions,
     SessionContext,
     SessionLimiting,
 ):

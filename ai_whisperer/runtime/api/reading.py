@@ -18,7 +18,7 @@ from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary, Wor
 from ai_whisperer.domain.usage import UsageReport, UsageTotals
 from ai_whisperer.domain.waits import ResourceStatus
 from ai_whisperer.errors import ClosedError, StateError
-from ai_whisperer.runtime.agents.status import shown_steps, status_of, statuses_of
+from ai_whisperer.runtime.agents.status import as_it_is_now, shown_steps, status_of, statuses_of
 from ai_whisperer.runtime.api.agent_log import AgentLog, pass_on
 from ai_whisperer.runtime.api.base import AgentRef, SessionBase
 from ai_whisperer.runtime.api.snapshots import snapshot_of
@@ -99,6 +99,7 @@ class SessionReader(SessionBase):
             dead_tasks=tallies.dead_tasks.total(),
             dead_mails=tallies.dead_mails,
             pending_approvals=len(self._session.approvals.pending()),
+            pending_questions=len(self._session.questions.pending()),
         )
 
     @property
@@ -207,8 +208,4 @@ class SessionReader(SessionBase):
         if task_id in session.roster.running:
             return session.roster.running[task_id].task
         stored = await session.kernel.reads.task(task_id)
-        loop = session.roster.running.get(task_id)
-        if loop is not None or stored is None:
-            return stored if loop is None else loop.task
-        waiting = session.roster.agents[stored.agent_id].work.find_waiting(task_id)
-        return waiting or session.kernel.ended_lately.get(task_id) or stored
+        return None if stored is None else as_it_is_now(session, stored)

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from ai_whisperer.core import rooms as rules
 from ai_whisperer.core.paging import checked_id, checked_limit, checked_position
 from ai_whisperer.core.rooms import RoomRef
+from ai_whisperer.core.tasks import delivery_of
 from ai_whisperer.domain.attachments import Attachment, InputPart
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
+from ai_whisperer.domain.tasks import Deliver
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.handle import AgentSession
@@ -58,9 +60,16 @@ class SessionRooms(SessionWork):
         return await self._committed(lambda decision: rooms.remove_member(decision, self.get_room(room), member))
 
     async def post_message(
-        self, room: RoomRef, text: str, *, message_id: str | None = None, parts: Sequence[InputPart] = ()
+        self,
+        room: RoomRef,
+        text: str,
+        *,
+        message_id: str | None = None,
+        parts: Sequence[InputPart] = (),
+        deliver: Deliver | str = Deliver.IN_TURN,
     ) -> MessageRecord:
         kernel, rooms = self._session.kernel, self._session.rooms
+        delivery = delivery_of(deliver)
         known_room = self.get_room(room)
         if message_id is not None:
             checked_id(message_id)
@@ -86,6 +95,7 @@ class SessionRooms(SessionWork):
                 message_id=message_id or kernel.ids.new(),
                 stored=unseen,
                 parts=kept,
+                deliver=delivery,
             )
         )
 

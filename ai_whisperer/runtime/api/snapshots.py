@@ -6,8 +6,10 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from ai_whisperer.core.questions import beginning_of
 from ai_whisperer.core.tasks import base_id, summary_of
 from ai_whisperer.domain.locks import LockRecord
+from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.snapshot import (
     HeldLock,
@@ -16,6 +18,7 @@ from ai_whisperer.domain.snapshot import (
     OpenTask,
     OpenWait,
     PendingApproval,
+    PendingQuestion,
     RoomState,
     ScheduleState,
     Snapshot,
@@ -57,6 +60,7 @@ def snapshot_of(session: OpenSession, stored_inbox: list[InboxMail]) -> Snapshot
             )
             for each in session.approvals.pending()
         ),
+        questions=tuple(_question(each) for each in session.questions.pending()),
         schedules=tuple(_schedule(session.schedules.shown(record)) for record in session.schedules.of_agent(None)),
         dead_tasks=session.counters.dead_tasks.total(),
         dead_mails=session.counters.dead_mails,
@@ -143,7 +147,7 @@ def _call(session: OpenSession, wait: WaitRecord) -> OpenWait:
             targets = holders = (wait.target_agent,)
         case WaitKind.LOCK:
             targets, holders = (wait.target,), _holders(session, wait.target)
-        case WaitKind.APPROVAL:
+        case WaitKind.APPROVAL | WaitKind.QUESTION:
             targets, holders = (wait.target,), ()
         case WaitKind.RESOURCE:
             targets, holders = session.turns.waited_for_at(wait.id)
@@ -194,6 +198,16 @@ def _lock(lock: LockRecord) -> HeldLock:
         token=lock.token,
         acquired_at=lock.acquired_at or 0.0,
         expires_at=lock.expires_at or 0.0,
+    )
+
+
+def _question(question: QuestionRecord) -> PendingQuestion:
+    return PendingQuestion(
+        question_id=question.id,
+        agent_id=question.agent_id,
+        task_id=question.task_id,
+        question=beginning_of(question.question),
+        at=question.asked_at,
     )
 
 

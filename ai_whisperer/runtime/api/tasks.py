@@ -11,14 +11,14 @@ from typing import Any, TypeVar, Unpack, overload
 from ai_whisperer.core.budgets import overdrawn
 from ai_whisperer.core.mailbox import checked_drafts, mark_of, priority_of
 from ai_whisperer.core.output_types import schema_of, value_of
-from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, joined, parent_of
+from ai_whisperer.core.tasks import branch_of, check_answered, continuation_id, delivery_of, host_of, joined, parent_of
 from ai_whisperer.core.text import check_reason
 from ai_whisperer.domain.attachments import InputPart
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits, Limits
 from ai_whisperer.domain.mail import USER, MailDraft, MailRecord, MailState
-from ai_whisperer.domain.tasks import Budget, Priority, RetriedTasks, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Budget, Deliver, Priority, RetriedTasks, TaskRecord, TaskState
 from ai_whisperer.errors import ConflictError, StateError
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.attachments import SessionAttachments
@@ -62,8 +62,9 @@ class SessionWork(SessionAttachments):
         budget: Budget | None = None,
         output: OutputType | None = None,
         parts: Sequence[InputPart] = (),
+        deliver: Deliver | str = Deliver.IN_TURN,
     ) -> TaskRecord:
-        urgency, intake = priority_of(priority), self._intake
+        urgency, delivery, intake = priority_of(priority), delivery_of(deliver), self._intake
         schema = None if output is None else schema_of(output)
         kept = await self._keep_parts(parts, max_bytes=self._max_attachment_bytes(agent_id)) if parts else None
         known = None if intake.is_new(task_id) else await intake.known_task(task_id)
@@ -85,6 +86,7 @@ class SessionWork(SessionAttachments):
             budget=budget,
             output_schema=schema,
             parts=kept,
+            deliver=delivery,
             decision=decision,
         )
 
@@ -112,9 +114,9 @@ class SessionWork(SessionAttachments):
         while True:
             if not known.state.ended:
                 known = await self._session.cycles.end_of(known)
-            if known.state is not TaskState.CONTINUED:
+            if not known.state.is_passed_on:
                 return joined(await parts_of(self._session.kernel.reads, known)) if known.continuation else known
-            known = await self.get_task(continuation_id(known))
+            known = await self.get_task(host_of(known) or continuation_id(known))
 
     @overload
     async def run_task(

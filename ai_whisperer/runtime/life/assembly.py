@@ -42,6 +42,7 @@ from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.delegation import Delegation
 from ai_whisperer.runtime.messaging.events import Events
 from ai_whisperer.runtime.messaging.mail import Mail
+from ai_whisperer.runtime.messaging.notices import Notices
 from ai_whisperer.runtime.messaging.rooms import Rooms
 from ai_whisperer.runtime.messaging.schedules import Schedules
 from ai_whisperer.runtime.messaging.switch import Switch
@@ -56,6 +57,7 @@ from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.permission import Permission
+from ai_whisperer.runtime.waiting.questions import Questions
 from ai_whisperer.runtime.waiting.turns import Turns, lines_of
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store.base import SessionSnapshot, Store
@@ -124,6 +126,7 @@ def assemble(
     cycles = Cycles(kernel, roster, waits, lines)
     turns = Turns(kernel, roster, waits, cycles, lines, shown=outside.folders.shown)
     approvals = Approvals(kernel, roster, waits, turns)
+    questions = Questions(kernel, roster, reached, waits)
     locks = Locks(kernel, waits, cycles)
 
     mail = Mail(
@@ -144,6 +147,7 @@ def assemble(
     schedules = Schedules(kernel, roster, events)
 
     delegation = Delegation(kernel, roster, reached, trees, mail, continuations)
+    notices = Notices(mail, continuations)
     rooms = Rooms(kernel, roster, reached, continuations, snapshot.rooms, snapshot.rooms_last_at)
     supervisor = Supervisor(kernel, roster, mail)
     task_failures = TaskFailures(roster, stated, reached, trees, spending)
@@ -175,10 +179,12 @@ def assemble(
             deadlines.task_ended,
             restart_is_off,
             approvals.task_ended,
+            questions.task_ended,
             waits_are_over,
             locks.release_all,
             switch.task_ended,
             delegation.task_ended,
+            notices.task_ended,
             rooms.task_ended,
             supervisor.task_ended,
             continuations.task_ended,
@@ -215,6 +221,7 @@ def assemble(
         cycles=cycles,
         turns=turns,
         approvals=approvals,
+        questions=questions,
         permission=Permission(waits, approvals, turns),
         locks=locks,
         mail=mail,

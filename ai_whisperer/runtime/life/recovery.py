@@ -88,6 +88,7 @@ def restore(
                 session.switch.task_began(task)
     session.waits.restore(snapshot.waits)
     session.approvals.restore(snapshot.approvals)
+    session.questions.restore(snapshot.questions)
     session.supervisor.restore(past.failures)
 
 

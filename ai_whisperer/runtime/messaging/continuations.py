@@ -13,10 +13,10 @@ from ai_whisperer.runtime.session.reads import Reads
 
 
 class Earlier(Struct, frozen=True):
-    """What a task that continues others needs of them for its end: these parts, and the mail that they answer."""
+    """What a task that continues others needs of them for its end: these parts, and the mail that they are about."""
 
     parts: tuple[TaskRecord, ...] = ()
-    question: MailRecord | None = None
+    mail: MailRecord | None = None
 
 
 class Continuations:
@@ -38,8 +38,8 @@ class Continuations:
         """A task that continues others is taken up."""
         if earlier.parts:
             self._earlier[task.id] = earlier.parts
-        if earlier.question is not None:
-            self._mail.take_up(self._mail.in_memory(earlier.question.id) or earlier.question, by=task.id)
+        if earlier.mail is not None:
+            self._mail.take_up(self._mail.in_memory(earlier.mail.id) or earlier.mail, by=task.id)
 
     def task_continued(self, _: Decision, task: TaskRecord, following: TaskRecord) -> None:
         self._earlier[following.id] = self.parts_of(task)
@@ -53,11 +53,9 @@ async def earlier_of(reads: Reads, task: TaskRecord) -> Earlier:
     """What came before the task, as the store has it."""
     if not task.continuation:
         return Earlier()
-    question = None if task.origin is None else task.origin.answers
-    return Earlier(
-        parts=tuple(await parts_of(reads, task))[:-1],
-        question=None if question is None else await reads.mail(question),
-    )
+    earlier = tuple(await parts_of(reads, task))[:-1]
+    mail_id = earlier[0].mail_id if earlier else None
+    return Earlier(parts=earlier, mail=None if mail_id is None else await reads.mail(mail_id))
 
 
 async def answer_of(reads: Reads, task: TaskRecord) -> str:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.core.budgets import deadline_after, earliest
 from ai_whisperer.core.marks import without_marks
-from ai_whisperer.core.tasks import delegated, inherited
+from ai_whisperer.core.tasks import delegated, delegated_id, inherited
 from ai_whisperer.core.text import fitted
 from ai_whisperer.domain.tasks import Origin, Priority, ReportTo, StepRecord, TaskRecord, TaskState
 from ai_whisperer.errors import BudgetError, InvalidInputError, StateError
@@ -74,7 +74,7 @@ class Delegation:
             task,
             agent_id,
             prompt,
-            task_id=f"{step.id}~task",
+            task_id=delegated_id(step.id),
             arrival=self._kernel.next_arrival(),
             priority=priority,
             origin=origin,
@@ -118,6 +118,6 @@ class Delegation:
             priority=task.priority,
             thread_id=to.thread_id,
             origin=Origin(root_id=task.root_id, deadline_at=to.deadline_at, budget=task.budget),
-            is_checked=True,
+            is_result=True,
             cause=f"task:{task.id}",  # whoever ended it, a person or a timer: what comes of it belongs to its tree
         )

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from ai_whisperer.core import mailbox
 from ai_whisperer.core.paging import can_be_id
 from ai_whisperer.core.tasks import parent_of
@@ -80,18 +82,20 @@ class Mail:
         awaited: bool = False,
         given_to: str | None = None,
         is_checked: bool = False,
+        is_result: bool = False,
         cause: str | None = None,
     ) -> MailRecord:
         """Accept a mail as part of a decision. Raises, having changed nothing, if it cannot be delivered.
 
         The sender is what the runtime says, never what a caller or a model writes. The sender of an `awaited` mail
-        waits for the answer. A mail that is `given_to` a task is in its hands already. One that
-        `is_checked` is taken as it is: whoever calls this has asked `check` a moment ago, or has cut the result of a
-        task to size. That is taken by a full queue too, since a task that is done does not fail for want of room.
+        waits for the answer. A mail that is `given_to` a task is in its hands already. One that `is_checked` is taken
+        as it is: whoever calls this has asked `check` a moment ago. So is one that `is_result` of a task, by a full
+        queue too: whoever calls this has cut it to size, and a task that is done does not fail for want of room for its
+        result. Nobody is told if such a mail cannot be handled: see `Notices`.
         """
         recipient = self._recipient_of(sender, to)
         agent = self._roster.agents.get(recipient)
-        if not is_checked:
+        if not (is_checked or is_result):
             self._check_text(recipient, subject, body)
             if agent is not None and given_to is None:
                 agent.work.check_room()
@@ -113,7 +117,7 @@ class Mail:
             task_id=given_to,
             created_at=decision.at,
             awaited=awaited,
-            origin=origin,
+            origin=replace(origin or Origin(), quiet=True) if is_result else origin,
         )
         decision.unit.insert_mail(mail)
         self._received[recipient] = self._received.get(recipient, 0) + 1
@@ -180,7 +184,7 @@ class Mail:
         priority: Priority,
         mail_id: str | None = None,
         origin: Origin | None = None,
-        is_checked: bool = False,
+        is_result: bool = False,
     ) -> MailRecord:
         """Answer a mail in the name of its recipient. Raises, having changed nothing, if that is not possible.
 
@@ -201,7 +205,7 @@ class Mail:
             mail_id=mail_id,
             origin=origin,
             given_to=None if wait is None else wait.task_id,
-            is_checked=is_checked,
+            is_result=is_result,
         )
         self.move(decision, original, MailState.REPLIED)
         owner = self._roster.agents.get(original.recipient)

@@ -24,6 +24,7 @@ from ai_whisperer.domain.notifications.rooms import (
     RoomAnswering,
     RoomCreated,
     RoomHopLimit,
+    RoomJoined,
     RoomMemberAdded,
     RoomMemberRemoved,
     RoomMessage,
@@ -31,7 +32,7 @@ from ai_whisperer.domain.notifications.rooms import (
     RoomUnanswered,
 )
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
-from ai_whisperer.domain.tasks import Failure, RoomTurn, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import Deliver, Failure, RoomTurn, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import QueueFullError, StateError, UnknownMemberError, UnknownRoomError
 from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.messaging.continuations import Continuations
@@ -144,6 +145,7 @@ class Rooms:
         message_id: str,
         stored: list[MessageRecord],
         parts: tuple[Attachment, ...] | None = None,
+        deliver: Deliver = Deliver.IN_TURN,
     ) -> MessageRecord:
         """Post a message of the user and ask those whom it is for; `stored` is what `stored_unseen` has just read."""
         rules.check_message_text(text)
@@ -163,7 +165,7 @@ class Rooms:
             owner = f"message:{message.id}"
             for record in records_of(parts, session_id=message.session_id, owner=owner, now=decision.at):
                 decision.unit.insert_attachment(record)
-        message = self._add(decision, room, message, asked=asked, stored=stored, cause=None)
+        message = self._add(decision, room, message, asked=asked, stored=stored, cause=None, deliver=deliver)
         for member in absent:
             self._tell_absent(decision, message, member, "stopped")
         return message
@@ -191,6 +193,11 @@ class Rooms:
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
         """Announce that a task in which a member was to say something ended without an answer, if it did."""
         turn = turn_of(task)
+        if turn is not None and task.state is TaskState.JOINED:
+            decision.tell(
+                RoomJoined(room_id=turn.room_id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
+            )
+            return
         if turn is not None and task.state is not TaskState.COMPLETED:
             failure = task.error or Failure(code="unanswered", message="The task ended without an answer.")
             self._tell_unanswered(decision, task, turn, failure)
@@ -271,11 +278,12 @@ class Rooms:
         asked: Sequence[Agent],
         stored: Iterable[MessageRecord],
         cause: TaskRecord | None,
+        deliver: Deliver = Deliver.IN_TURN,
     ) -> MessageRecord:
         """Put a message into the room and give those who are asked their tasks."""
         shown = [*self._unseen(room, asked, stored), message]
         names = {member: self._agent(member).record.definition.name for member in room.members}
-        tasks = [self._task(room, shown, agent, names=names, cause=cause) for agent in asked]
+        tasks = [self._task(room, shown, agent, names=names, cause=cause, deliver=deliver) for agent in asked]
         message = replace(message, asked={task.agent_id: task.id for task in tasks})
         self.transcript.add(decision, message)
         seen = {**room.seen, **{agent.agent_id: message.number for agent in asked}}
@@ -305,6 +313,7 @@ class Rooms:
         *,
         names: Mapping[str, str],
         cause: TaskRecord | None,
+        deliver: Deliver,
     ) -> TaskRecord:
         message, member = messages[-1], agent.agent_id
         seen = room.seen.get(member, 0)
@@ -327,6 +336,7 @@ class Rooms:
             seen=seen,
             cause=cause,
             parts=rules.parts_for(messages, seen=seen),
+            deliver=deliver,
         )
 
     def _unsee(self, decision: Decision, room: RoomRecord, task: TaskRecord, turn: RoomTurn) -> None:

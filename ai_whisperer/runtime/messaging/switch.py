@@ -145,7 +145,7 @@ class Switch:
                 priority=mail.priority,
                 mail_id=f"{task.id}~mail",
                 origin=inherited(task),
-                is_checked=True,
+                is_result=True,
             )
         wait = self._waits.for_reply_to(mail.id)
         if wait is not None:

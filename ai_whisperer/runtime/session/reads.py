@@ -136,6 +136,8 @@ class Reads:
     ids_beginning = _own(Store.ids_beginning)
     approval = _own(Store.approval)
     approvals = _own(Store.approvals)
+    question = _own(Store.question)
+    questions = _own(Store.questions)
     event = _own(Store.event)
     events = _own(Store.events)
     attachment = _own(Store.attachment)

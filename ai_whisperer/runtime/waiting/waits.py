@@ -1,8 +1,8 @@
 """Tool calls that wait for something. A waiting loop needs no asyncio task.
 
-A call that has begun, and waits for a reply or a lock, has a row and waits on after a restart; so has one that waits
-for a person. Another call that has not begun is held back in memory alone: it is asked for again whenever its loop goes
-on, after a restart too.
+A call that has begun, and waits for a reply, a lock or a person's answer, has a row and waits on after a restart; so
+has one that waits for a person's approval. Another call that has not begun is held back in memory alone: it is asked
+for again whenever its loop goes on, after a restart too.
 """
 
 from __future__ import annotations
@@ -102,9 +102,12 @@ class Waits:
         It is not longer than the task has time, nor than those wait who want an answer from the task.
         """
         limits = self._roster.agents[task.agent_id].limits
-        patience = deadline_after(seconds or limits.switch_timeout_seconds, now=now)
-        first = earliest(patience, task.deadline_at, self.graph.earliest_deadline(task.id))
+        first = self.patience(task, seconds or limits.switch_timeout_seconds, now=now)
         return now if first is None else first
+
+    def patience(self, task: TaskRecord, seconds: float | None, *, now: float) -> float | None:
+        """The same for a wait that ends with its task unless a number of seconds is given; None if that has no end."""
+        return earliest(deadline_after(seconds, now=now), task.deadline_at, self.graph.earliest_deadline(task.id))
 
     def _remember(self, wait: WaitRecord) -> None:
         self._waits[wait.id] = wait

@@ -84,6 +84,13 @@ SELECT approval.* FROM task INDEXED BY task_open CROSS JOIN approval INDEXED BY 
 ON approval.session_id=task.session_id AND approval.task_id=task.id
 WHERE task.session_id=? AND task.state IN ('queued', 'running') AND approval.state IN ('pending', 'approved')
 ORDER BY approval.requested_at, approval.id"""
+QUESTION: Final = "SELECT * FROM question WHERE session_id=? AND id=?"
+QUESTIONS: Final = """
+SELECT * FROM question INDEXED BY question_by_time
+WHERE session_id=?1 AND (?2 IS NULL OR state=?2) ORDER BY asked_at DESC, id DESC LIMIT ?3"""
+OPEN_QUESTIONS: Final = """
+SELECT question.* FROM wait CROSS JOIN question ON question.session_id=wait.session_id AND question.id=wait.id
+WHERE wait.session_id=? AND wait.kind='question' ORDER BY wait.arrival"""
 SCHEDULES: Final = "SELECT * FROM schedule WHERE session_id=? ORDER BY created_at, id"
 ROOMS: Final = "SELECT * FROM room WHERE session_id=? ORDER BY created_at, id"
 ROOMS_LAST_AT: Final = """
@@ -142,7 +149,7 @@ WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state=
 ORDER BY arrival"""
 _BEGINNING = "SELECT id FROM {} WHERE session_id=? AND id>=? AND id<? ORDER BY id LIMIT ?"
 IDS_BEGINNING: Final = {
-    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "room", "schedule")},
+    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "question", "room", "schedule")},
     "mail": _BEGINNING.format("mail").replace("ORDER", "AND recipient='user' ORDER"),
 }
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"

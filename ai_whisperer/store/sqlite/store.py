@@ -20,6 +20,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
 from ai_whisperer.domain.snapshot import InboxMail
@@ -226,6 +227,7 @@ class SqliteStore:
             waits=tuple(waits),
             locks=tuple(self._all(queries.LOCKS, key, tables.LOCK.read)),
             approvals=tuple(self._all(queries.OPEN_APPROVALS, key, tables.APPROVAL.read)),
+            questions=tuple(self._all(queries.OPEN_QUESTIONS, key, tables.QUESTION.read)),
             schedules=tuple(self._all(queries.SCHEDULES, key, tables.SCHEDULE.read)),
             rooms=tuple(self._all(queries.ROOMS, key, tables.ROOM.read)),
             mails_received=readers.mails_received(links),
@@ -338,6 +340,12 @@ class SqliteStore:
 
     async def approvals(self, session_id: str, *, state: ApprovalState | None, limit: int) -> list[ApprovalRecord]:
         return self._all(queries.APPROVALS, (session_id, state, limit), tables.APPROVAL.read)
+
+    async def question(self, session_id: str, question_id: str) -> QuestionRecord | None:
+        return self._one(queries.QUESTION, (session_id, question_id), tables.QUESTION.read)
+
+    async def questions(self, session_id: str, *, state: QuestionState | None, limit: int) -> list[QuestionRecord]:
+        return self._all(queries.QUESTIONS, (session_id, state, limit), tables.QUESTION.read)
 
     async def event(self, session_id: str, event_id: str) -> EventRecord | None:
         return self._one(queries.EVENT, (session_id, event_id), tables.EVENT.read)

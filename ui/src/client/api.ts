@@ -55,12 +55,13 @@ export type AgentState = "active" | "idle" | "paused" | "sleeping" | "stopped";
  * What an agent is doing. `currentTask` is the kind of the task that has run longest. It runs since `runningSince`, and
  * a step of it ended last at `lastStepAt`: one that hangs shows itself there. `lastActivityAt` is when a task of it
  * last began or ended, or a step of one ended; at first, when it was created. `waitingFor` names what its loops wait
- * for: agents, locks as `lock:name`, people as `approval:id`; `pausedFor` the resources that its tools wait for, since
- * others touch them now: it continues by itself. While there are `missingTools` the agent waits for them: provide them
- * with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is what the wall clock
- * shows when the sleep is over: if that clock is set, it changes, unless the agent is `sleepingByWallClock`, until just
- * that time. While the task that has run longest waits to ask its model again, `retryAt` says until when and
- * `retryReason` why: the provider is down, say. `deadTasks` counts its tasks that failed and wait for a person.
+ * for: agents, locks as `lock:name`, people as `approval:id` or `question:id`; `pausedFor` the resources that its tools
+ * wait for, since others touch them now: it continues by itself. While there are `missingTools` the agent waits for
+ * them: provide them with `give_tools`. One with a `pausedLimit` resumes when that limit is raised. `sleepingUntil` is
+ * what the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
+ * `sleepingByWallClock`, until just that time. While the task that has run longest waits to ask its model again,
+ * `retryAt` says until when and `retryReason` why: the provider is down, say. `deadTasks` counts its tasks that failed
+ * and wait for a person.
  */
 export interface AgentStatus {
   agentId: string;
@@ -275,6 +276,9 @@ export interface DeadLetters {
   mails: MailRecord[];
 }
 
+/** When a message to a conversation is heard: in its turn, or before the next step of the task at work there. */
+export type Deliver = "in_turn" | "next_step";
+
 /** Events, the newest first. */
 export interface EventList {
   events: EventRecord[];
@@ -325,13 +329,13 @@ export interface GuideAgentStates {
  * What an agent is doing. `current_task` is the kind of the task that has run longest. It runs since `running_since`,
  * and a step of it ended last at `last_step_at`: one that hangs shows itself there. `last_activity_at` is when a task
  * of it last began or ended, or a step of one ended; at first, when it was created. `waiting_for` names what its loops
- * wait for: agents, locks as `lock:name`, people as `approval:id`; `paused_for` the resources that its tools wait for,
- * since others touch them now: it continues by itself. While there are `missing_tools` the agent waits for them:
- * provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised. `sleeping_until` is what
- * the wall clock shows when the sleep is over: if that clock is set, it changes, unless the agent is
- * `sleeping_by_wall_clock`, until just that time. While the task that has run longest waits to ask its model again,
- * `retry_at` says until when and `retry_reason` why: the provider is down, say. `dead_tasks` counts its tasks that
- * failed and wait for a person.
+ * wait for: agents, locks as `lock:name`, people as `approval:id` or `question:id`; `paused_for` the resources that its
+ * tools wait for, since others touch them now: it continues by itself. While there are `missing_tools` the agent waits
+ * for them: provide them with `give_tools`. One with a `paused_limit` resumes when that limit is raised.
+ * `sleeping_until` is what the wall clock shows when the sleep is over: if that clock is set, it changes, unless the
+ * agent is `sleeping_by_wall_clock`, until just that time. While the task that has run longest waits to ask its model
+ * again, `retry_at` says until when and `retry_reason` why: the provider is down, say. `dead_tasks` counts its tasks
+ * that failed and wait for a person.
  */
 export interface GuideAgentStatus {
   agent_id: string;
@@ -394,7 +398,7 @@ export interface HeldLock {
 }
 
 /** What an id is of. Mail is that in the user's inbox. */
-export type IdKind = "approval" | "mail" | "room" | "schedule" | "task";
+export type IdKind = "approval" | "mail" | "question" | "room" | "schedule" | "task";
 
 /** Ids, in order. */
 export interface IdList {
@@ -755,7 +759,9 @@ export interface OpenWait {
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
  * is the awaited mail that a task, or the one that it continues, is to answer. `outputSchema` is the JSON Schema that
- * the answer of the task has to fit; what the task causes does not inherit it.
+ * the answer of the task has to fit; what the task causes does not inherit it. A `quiet` one was made by the runtime,
+ * to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the `nextStep` joins
+ * the task at work in its thread, if there is one.
  */
 export interface Origin {
   rootId: string | null;
@@ -765,6 +771,8 @@ export interface Origin {
   room: RoomTurn | null;
   answers: string | null;
   outputSchema: Record<string, unknown> | null;
+  quiet: boolean;
+  nextStep: boolean;
 }
 
 /** A tool call that waits for a person. */
@@ -774,6 +782,15 @@ export interface PendingApproval {
   taskId: string;
   tool: string;
   digest: string;
+  at: number;
+}
+
+/** What an agent asks a person, with the beginning of the question. Its wait, of the same id, has its deadline. */
+export interface PendingQuestion {
+  questionId: string;
+  agentId: string;
+  taskId: string;
+  question: string;
   at: number;
 }
 
@@ -809,6 +826,35 @@ export interface ProviderAccount {
 export interface ProviderAccountList {
   accounts: ProviderAccount[];
 }
+
+/** What agents ask people: what waits for an answer with the oldest first, all else with the newest first. */
+export interface QuestionList {
+  questions: QuestionRecord[];
+}
+
+/**
+ * What an agent asks a person in a tool call that waits for the answer. Its id is that of the step. `schema` is the
+ * form of the answer, a flat JSON Schema of an object, which the `answer` fits. `deadlineAt` is when the call waits no
+ * longer; None if it waits as long as its task may.
+ */
+export interface QuestionRecord {
+  sessionId: string;
+  questionId: string;
+  agentId: string;
+  taskId: string;
+  question: string;
+  schema: Record<string, unknown>;
+  state: QuestionState;
+  askedAt: number;
+  deadlineAt: number | null;
+  decidedAt: number | null;
+  decidedBy: string | null;
+  answer: Record<string, unknown> | null;
+  reason: string;
+}
+
+/** `expired`: its time was over. `withdrawn`: the task ended first. */
+export type QuestionState = "answered" | "expired" | "pending" | "refused" | "withdrawn";
 
 /** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */
 export interface ReportTo {
@@ -902,6 +948,13 @@ export interface RoomTurn {
   number: number;
   seen: number;
   hops: number;
+}
+
+/** What was said to a task at work before one of its steps: the prompt of the task that waited in its thread. */
+export interface Said {
+  taskId: string;
+  text: string;
+  parts: Attachment[];
 }
 
 /**
@@ -1008,6 +1061,7 @@ export interface Snapshot {
   inbox: InboxMail[];
   locks: HeldLock[];
   approvals: PendingApproval[];
+  questions: PendingQuestion[];
   schedules: ScheduleState[];
   deadTasks: number;
   deadMails: number;
@@ -1030,7 +1084,8 @@ export interface StepList {
  * failure or cut off, and `requestSeconds` is how long these took together, without the waits before and between them.
  * A step that is taken up again keeps them. `outageSeconds` is how long the step was held up because its provider was
  * down or could not be reached, or let others in and not this one: the requests that failed so, and the waits after
- * them. `model` is which one is asked by the last attempt, if the agent has several.
+ * them. `said` are messages to the task at work that its model is shown with this request for the first time. `model`
+ * is which one is asked by the last attempt, if the agent has several.
  */
 export interface StepRecord {
   sessionId: string;
@@ -1052,6 +1107,7 @@ export interface StepRecord {
   outageSeconds: number;
   compaction: Compaction | null;
   model: string;
+  said: Said[] | null;
 }
 
 /** What the processes of a tool call took, and the sandbox that held them. */
@@ -1138,7 +1194,8 @@ export interface TaskList {
  * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
  * again. `dismissedAt` is when a person dismissed the dead letter. `notes` is what the agent was told of its memory at
- * the beginning of the task, `parts` are the images and files given with it.
+ * the beginning of the task, `parts` are the images and files given with it. `joinedStep` is the step of another task
+ * before which its prompt was said, if it has joined that.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -1169,10 +1226,14 @@ export interface TaskRecord {
   dismissedAt: number | null;
   notes: string | null;
   parts: Attachment[] | null;
+  joinedStep: string | null;
 }
 
-/** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
-export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "queued" | "running";
+/**
+ * `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. `joined`:
+ * its prompt went into the task that was at work in its conversation, whose answer is for both.
+ */
+export type TaskState = "cancelled" | "completed" | "continued" | "dead" | "failed" | "joined" | "queued" | "running";
 
 /**
  * A template, where it was read from, and the definition that it gives an agent. `ignored` is what its file says that
@@ -1313,8 +1374,8 @@ export interface UsageTotals {
   contextBytes: number;
 }
 
-/** What a tool call waits for: the reply to a mail, a lock, a person's approval, its turn to touch something. */
-export type WaitKind = "approval" | "lock" | "reply" | "resource";
+/** What a tool call waits for: the reply to a mail, a lock, a person's approval, a person's answer, its turn. */
+export type WaitKind = "approval" | "lock" | "question" | "reply" | "resource";
 
 /** Params and result by the name of the method. */
 export interface Methods {
@@ -1439,7 +1500,8 @@ export interface Methods {
    * that is not there is created if a template is called like it. `timeoutSeconds` and `budget` hold for the task and
    * for everything that it causes. A caller that gives a `taskId` may call again with the same content: the task is
    * given once. `outputSchema` is the JSON Schema that the answer has to fit: the model is told it, and asked once more
-   * if its answer does not; the value is in `result.output` then.
+   * if its answer does not; the value is in `result.output` then. With `deliver` `next_step` the prompt is a message to
+   * the task at work in the thread, or without a `threadId` to the one task at work, before its next step.
    */
   "async.sendTask": {
     params: {
@@ -1463,6 +1525,8 @@ export interface Methods {
       outputSchema?: Record<string, unknown> | null;
       /** Images and files that go along, with their content in base64. */
       parts?: FilePart[];
+      /** When it is heard: in its turn, or before the next step of the task at work in its thread. */
+      deliver?: Deliver;
     };
     result: TaskRecord;
   };
@@ -1844,7 +1908,8 @@ export interface Methods {
   };
   /**
    * Say something in a room; `asked` of the answer leads from members to the tasks in which they answer. In a group
-   * `@name` asks that member and `@all` all of them; without a mention all may answer or pass.
+   * `@name` asks that member and `@all` all of them; without a mention all may answer or pass. With `deliver`
+   * `next_step` members that are about to answer in the room hear it before their next step.
    */
   "room.post": {
     params: {
@@ -1858,6 +1923,8 @@ export interface Methods {
       messageId?: string | null;
       /** Images and files that go along, with their content in base64. */
       parts?: FilePart[];
+      /** When it is heard: in its turn, or before the next step of the task at work in its thread. */
+      deliver?: Deliver;
     };
     result: MessageRecord;
   };
@@ -2196,6 +2263,56 @@ export interface Methods {
     };
     result: ApprovalRecord;
   };
+  /** What agents ask people: by default what waits for an answer; null for all. */
+  "question.list": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Those in this state; null for all. */
+      questionState?: QuestionState | null;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: QuestionList;
+  };
+  /** The question as it is now. `schema` is the form of its answer: a flat JSON Schema. */
+  "question.get": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the question, which is that of the step. */
+      questionId: string;
+    };
+    result: QuestionRecord;
+  };
+  /**
+   * Answer a question: the fields of its form by name, or the value alone if there is one. An answer that does not fit
+   * is refused with the code `answer_misfit`, whose `fields` say what is wrong with which field; the question stays
+   * open. The same answer again changes nothing.
+   */
+  "question.answer": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the question, which is that of the step. */
+      questionId: string;
+      /** The values of the form's fields by name, or the value alone if it has one field. */
+      answer: unknown;
+    };
+    result: QuestionRecord;
+  };
+  /** Do not answer a question: its agent is told so, with the reason, and continues. */
+  "question.refuse": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the question, which is that of the step. */
+      questionId: string;
+      /** Why, in words for people and agents. */
+      reason?: string;
+    };
+    result: QuestionRecord;
+  };
   /** The tools that agents can be granted, and the tool files that cannot be used, each with its error. */
   "tool.list": {
     params: Record<string, never>;
@@ -2458,6 +2575,12 @@ export interface Notifications {
     result: ChannelResponse;
     locks?: string[];
   };
+  /** A message went into the task at work in its conversation, before this step of it; the answer is for both. */
+  "async.task.joined": {
+    agentId: string;
+    taskId: string;
+    stepId: string;
+  };
   /** A task failed. */
   "async.task.error": {
     agentId: string;
@@ -2686,6 +2809,13 @@ export interface Notifications {
     roomId: string;
     number: number;
   };
+  /** A member hears a message while it is at the answer to an earlier one: that answer is for both. */
+  "room.joined": {
+    agentId: string;
+    taskId: string;
+    roomId: string;
+    number: number;
+  };
   /** A member did not answer. */
   "room.unanswered": {
     agentId: string;
@@ -2827,6 +2957,38 @@ export interface Notifications {
     approvalId: string;
     tool: string;
     state: ApprovalState;
+    reason: string;
+  };
+  /** An agent asks a person, and its task waits for the answer. `question` is the beginning of it. */
+  "question.asked": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    question: string;
+    deadlineAt: number | null;
+  };
+  /** A person answered a question: the answer is the result of the call. */
+  "question.answered": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** A person does not want to answer a question: the agent is told so. */
+  "question.refused": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    decidedBy: string;
+    reason: string;
+  };
+  /** Nobody answered a question before its time was over, or before its task ended. */
+  "question.withdrawn": {
+    agentId: string;
+    taskId: string;
+    questionId: string;
+    state: QuestionState;
     reason: string;
   };
   /** A limit was reached: `used` is what is used or wanted, `max` what there may be. */

@@ -4,6 +4,7 @@ const PATHS = {
   chats: "M4 5h16v11H10l-5 4v-4H4z",
   inbox: "M3 6h18v12H3zM3 6l9 7 9-7",
   approvals: "M12 3l7 3v6c0 4-3 7-7 9-4-2-7-5-7-9V6zM9 12l2 2 4-4",
+  questions: "M12 4a8 8 0 1 0 .01 0M10 10a2 2 0 1 1 3 2c-1 .6-1 1-1 2M12 16.5h.01",
   schedules: "M12 4a8 8 0 1 0 .01 0M12 8v4l3 2",
   events: "M13 3L5 14h6l-1 7 8-11h-6z",
   locks: "M6 11h12v9H6zM8 11V8a4 4 0 0 1 8 0v3",

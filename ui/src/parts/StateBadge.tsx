@@ -10,6 +10,7 @@ const ICONS: Record<TaskState, IconName> = {
   running: "play",
   completed: "done",
   continued: "again",
+  joined: "forward",
   failed: "close",
   cancelled: "stop",
   dead: "warning",

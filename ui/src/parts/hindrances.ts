@@ -20,7 +20,7 @@ export type Known = Pick<Wait, "kind" | "target" | "holders" | "deadlineAt"> & {
 export function hindrances(agent: Agent, waits: readonly Wait[]): Hindrance[] {
   const { state, pausedLimit, missingTools, deadTasks, retryAt, retryReason, reason } = agent;
   const waited = waitsOf(agent, waits).map((wait) => ({ kind: "wait", wait }) as const);
-  const found: Hindrance[] = waited.filter(({ wait }) => wait.kind === "approval");
+  const found: Hindrance[] = waited.filter(({ wait }) => isForPerson(wait));
   if (pausedLimit !== null) found.push({ kind: "limit", limit: pausedLimit });
   if (missingTools.length > 0) found.push({ kind: "tools", tools: missingTools });
   if (deadTasks > 0) found.push({ kind: "failed", count: deadTasks });
@@ -48,10 +48,16 @@ function waitsOf({ waitingFor, pausedFor }: Agent, waits: readonly Wait[]): Know
   return found;
 }
 
-/** What a status names in `waitingFor`: an agent, `lock:name` or `approval:id`. */
+/** Whether a person ends the wait: by deciding on a call, or by answering a question. */
+export function isForPerson({ kind }: Pick<Wait, "kind">): boolean {
+  return kind === "approval" || kind === "question";
+}
+
+/** What a status names in `waitingFor`: an agent, `lock:name`, `approval:id` or `question:id`. */
 function waitNamed(name: string): Pick<Wait, "kind" | "target"> {
   const [kind = "", ...rest] = name.split(":");
-  if ((kind === "lock" || kind === "approval") && rest.length > 0) return { kind, target: rest.join(":") };
+  if ((kind === "lock" || kind === "approval" || kind === "question") && rest.length > 0)
+    return { kind, target: rest.join(":") };
   return { kind: "reply", target: name };
 }
 

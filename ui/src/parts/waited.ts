@@ -14,13 +14,14 @@ export interface WaitedParts {
 
 const PARTS: Readonly<Record<WaitKind, (target: string) => Omit<WaitedParts, "holders">>> = {
   approval: (target) => ({ before: "", name: "your approval", to: ["approvals", target] }),
+  question: (target) => ({ before: "", name: "your answer", to: ["questions", target] }),
   reply: (target) => ({ before: "an answer of ", name: target, to: ["agents", target] }),
   lock: (target) => ({ before: "the lock ", name: target, to: ["locks", target] }),
   resource: (target) => ({ before: "its turn at ", name: target, to: null }),
 };
 
 export function waitedParts({ kind, target, holders = [] }: Waited): WaitedParts {
-  const isNamed = kind === "reply" || kind === "approval";
+  const isNamed = kind === "reply" || kind === "approval" || kind === "question";
   return { ...PARTS[kind](target), holders: isNamed ? [] : holders };
 }
 

@@ -5,7 +5,7 @@ import { beginWait, endWait, passOn } from "./waits";
 
 export const USER = "user";
 
-/** Mail, waits, rooms, locks, approvals and schedules. */
+/** Mail, waits, rooms, locks, approvals, questions and schedules. */
 export const CHANGES: Changes = {
   "mail.sent": (draft, { at, params }) => {
     const { mailId, threadId, sender, recipient, subject, priority, givenTo } = params;
@@ -44,6 +44,7 @@ export const CHANGES: Changes = {
     draft.change("rooms", params.roomId, { answering });
   },
   "room.passed": (draft, { params }) => answered(draft, params.roomId, params.taskId),
+  "room.joined": (draft, { params }) => answered(draft, params.roomId, params.taskId),
   "room.unanswered": (draft, { params }) => answered(draft, params.roomId, params.taskId),
   "switch.began": (draft, { at, params }) => {
     const { agentId, taskId, stepId, toAgent, deadlineAt } = params;
@@ -80,6 +81,14 @@ export const CHANGES: Changes = {
   "approval.approved": (draft, { params }) => decided(draft, params.approvalId),
   "approval.refused": (draft, { params }) => decided(draft, params.approvalId),
   "approval.withdrawn": (draft, { params }) => decided(draft, params.approvalId),
+  "question.asked": (draft, { at, params: { agentId, taskId, questionId, question, deadlineAt } }) => {
+    draft.set("questions", questionId, { questionId, agentId, taskId, question, at });
+    const common = { agentId, taskId, waiter: agentId, holders: [], since: at, deadlineAt };
+    beginWait(draft, questionId, { kind: "question", target: questionId, targets: [questionId], ...common });
+  },
+  "question.answered": (draft, { params }) => closed(draft, params.questionId),
+  "question.refused": (draft, { params }) => closed(draft, params.questionId),
+  "question.withdrawn": (draft, { params }) => closed(draft, params.questionId),
   "resource.waiting": (draft, { at, params: { agentId, taskId, stepId, resources, holders } }) => {
     const common = { agentId, taskId, waiter: agentId, holders, since: at, deadlineAt: null };
     beginWait(draft, stepId, { kind: "resource", target: resources.join(", "), targets: resources, ...common });
@@ -115,6 +124,11 @@ function lockWaitKey(wait: { stepId: string | null; waitId?: string; waiter: str
 function answered(draft: Draft, roomId: string, taskId: string): void {
   const answering = new Map(draft.get("rooms", roomId)?.answering);
   if (answering.delete(taskId)) draft.change("rooms", roomId, { answering });
+}
+
+function closed(draft: Draft, questionId: string): void {
+  draft.delete("questions", questionId);
+  endWait(draft, questionId);
 }
 
 function decided(draft: Draft, approvalId: string): void {

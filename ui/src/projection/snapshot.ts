@@ -41,6 +41,7 @@ export function worldOf(snapshot: Snapshot): World {
     ),
     locks: by(snapshot.locks, "name"),
     approvals: by(snapshot.approvals, "approvalId"),
+    questions: by(snapshot.questions, "questionId"),
     schedules: by(snapshot.schedules, "scheduleId"),
     deadTasks: snapshot.deadTasks,
     deadMails: snapshot.deadMails,

@@ -37,6 +37,7 @@ export const TASKS: Changes = {
     countDead(draft, note.params.agentId, 1);
     end(draft, note);
   },
+  "async.task.joined": end,
   "async.task.cancelled": end,
   "async.task.dismissed": (draft, { params }) => countDead(draft, params.agentId, -1),
   "step.started": (draft, { at, params: { agentId, taskId, stepId, kind, tool, startedAt } }) => {

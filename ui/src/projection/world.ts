@@ -25,6 +25,8 @@ export interface World {
   readonly lockQueues: ReadonlyMap<string, readonly string[]>;
   /** The tool calls that wait for a person. */
   readonly approvals: ReadonlyMap<string, PendingApproval>;
+  /** What agents ask the person. */
+  readonly questions: ReadonlyMap<string, PendingQuestion>;
   readonly schedules: ReadonlyMap<string, Schedule>;
   /** How many tasks failed or died, and how many mails: they wait for a person. */
   readonly deadTasks: number;
@@ -81,7 +83,7 @@ export interface OpenStep {
   readonly retryReason: string;
 }
 
-export type WaitKind = "reply" | "lock" | "approval" | "resource";
+export type WaitKind = "reply" | "lock" | "approval" | "question" | "resource";
 
 export interface Wait {
   readonly kind: WaitKind;
@@ -89,7 +91,7 @@ export interface Wait {
   readonly agentId: string | null;
   readonly taskId: string | null;
   readonly waiter: string;
-  /** The agent, lock, approval or resource that is waited for. */
+  /** The agent, lock, approval, question or resource that is waited for. */
   readonly target: string;
   /** The resources, of which there may be several; else just the target. */
   readonly targets: readonly string[];
@@ -151,6 +153,15 @@ export interface PendingApproval {
   readonly at: number;
 }
 
+export interface PendingQuestion {
+  readonly questionId: string;
+  readonly agentId: string;
+  readonly taskId: string;
+  /** The beginning of it. */
+  readonly question: string;
+  readonly at: number;
+}
+
 export interface Schedule {
   readonly scheduleId: string;
   readonly agentId: string | null;
@@ -180,6 +191,7 @@ export const EMPTY: World = {
   locks: new Map(),
   lockQueues: new Map(),
   approvals: new Map(),
+  questions: new Map(),
   schedules: new Map(),
   deadTasks: 0,
   deadMails: 0,

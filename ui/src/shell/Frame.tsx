@@ -6,6 +6,7 @@ import type { World } from "../projection/world";
 import { usePage, useWorld } from "../state/page";
 import { loadSeen, seenKey, seenOf, unreadIn, useSeen } from "../state/seen";
 import { useAddress, usePlace } from "./addresses";
+import { useAsked } from "./asked";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { Dialogs } from "./Dialogs";
 import { areKeysTaken } from "./dialogState";
@@ -24,6 +25,7 @@ const GROUPS: Record<View["group"], string> = { team: "Team", steer: "Steer", lo
 export function Frame({ children }: { children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
   useShortcuts();
+  useAsked();
   useEffect(() => {
     if (!isOpen) return;
     function close(event: KeyboardEvent) {
@@ -110,6 +112,7 @@ function Place({ view, onChoose }: { view: View; onChoose: () => void }) {
 function useBadge(path: string): number {
   const waiting = useWorld((world) => {
     if (path === "approvals") return world.approvals.size;
+    if (path === "questions") return world.questions.size;
     if (path === "dead") return Math.max(world.deadTasks, world.deadMails); // a task and its mail are one letter
     return 0;
   });

@@ -48,6 +48,14 @@ export const VIEWS: readonly View[] = [
     component: late(() => import("../views/approvals/ApprovalsView")),
   },
   {
+    path: "questions",
+    title: "Questions",
+    icon: "questions",
+    key: "q",
+    group: "steer",
+    component: late(() => import("../views/questions/QuestionsView")),
+  },
+  {
     path: "schedules",
     title: "Schedules",
     icon: "schedules",

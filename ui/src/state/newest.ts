@@ -4,7 +4,7 @@ import { type Answered, useAnswer } from "./answers";
 import { useHorizon } from "./horizon";
 
 /** The calls that answer with the newest of something first, and with no more than they are asked for. */
-type Listing = "async.listEvents" | "mail.list" | "mail.listSent" | "task.list" | "approval.list";
+type Listing = "async.listEvents" | "mail.list" | "mail.listSent" | "task.list" | "approval.list" | "question.list";
 
 interface Bounds {
   /** How many of them are shown. */

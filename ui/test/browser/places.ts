@@ -4,6 +4,7 @@ export const PLACES = [
   ["chats", "Chats"],
   ["inbox", "Inbox"],
   ["approvals", "Approvals"],
+  ["questions", "Questions"],
   ["schedules", "Schedules"],
   ["events", "Events"],
   ["locks", "Locks"],

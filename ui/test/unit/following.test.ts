@@ -12,7 +12,7 @@ import { connectionChanged, replaceServer, type Server, server } from "../../src
 
 const NOTHING_YET: Snapshot = {
   ...{ lastSeq: 0, at: 0, agents: [], tasks: [], waits: [], rooms: [], links: [], inbox: [], locks: [] },
-  ...{ approvals: [], schedules: [], clockOffsetSeconds: 0, deadTasks: 0, deadMails: 0 },
+  ...{ approvals: [], questions: [], schedules: [], clockOffsetSeconds: 0, deadTasks: 0, deadMails: 0 },
 };
 
 type Take = (note: Notification) => void;

@@ -67,6 +67,16 @@ export function SendTask({ agent, onClose }: { agent: Agent; onClose: () => void
         {number("Tokens it may use", "maxTokens", "50000")}
         {number("Dollars it may cost", "maxCostUsd", "0.50")}
       </div>
+      {agent.runningTasks.length > 0 && (
+        <label className="choice">
+          <input
+            type="checkbox"
+            checked={form.isForNextStep}
+            onChange={(event) => change({ isForNextStep: event.target.checked })}
+          />
+          A message to the task at work: tell it before its next step
+        </label>
+      )}
       <p className="quiet">Time and budget hold for the task together with everything that it causes.</p>
     </Asking>
   );

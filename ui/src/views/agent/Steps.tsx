@@ -56,6 +56,12 @@ function ModelStep({ step }: { step: StepRecord }) {
   const asked = answer === null ? [] : answer.readAs.length > 0 ? answer.readAs : answer.toolCalls;
   return (
     <>
+      {step.said?.map(({ taskId, text }) => (
+        <div key={taskId} className="agent-said">
+          <p className="quiet">Said before this step</p>
+          <LongText text={text} />
+        </div>
+      ))}
       <StepHead step={step} title={["Model request", step.model || answer?.model].filter(Boolean).join(" · ")}>
         {answer !== null && (
           <>

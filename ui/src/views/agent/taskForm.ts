@@ -9,6 +9,8 @@ export interface TaskForm {
   readonly timeoutSeconds: string;
   readonly maxTokens: string;
   readonly maxCostUsd: string;
+  /** Whether it goes into the task at work, before its next step. */
+  readonly isForNextStep: boolean;
 }
 
 export const NO_TASK: TaskForm = {
@@ -18,6 +20,7 @@ export const NO_TASK: TaskForm = {
   timeoutSeconds: "",
   maxTokens: "",
   maxCostUsd: "",
+  isForNextStep: false,
 };
 
 export type TaskParams = Omit<Params<"async.sendTask">, "sessionId" | "agentId">;
@@ -39,6 +42,7 @@ export function taskParams(form: TaskForm): TaskParams | string {
     priority: form.priority,
     threadId: threadId === "" ? null : threadId,
     timeoutSeconds,
+    ...(form.isForNextStep && { deliver: "next_step" as const }),
     budget: maxTokens === null && maxCostUsd === null ? null : { maxTokens, maxCostUsd },
   };
 }

@@ -12,6 +12,7 @@ import { Members } from "./Members";
 import { NewChat, NewGroup } from "./NewRoom";
 import { Sender, useTitle } from "./names";
 import { RoomList } from "./RoomList";
+import { RoomQuestions } from "./RoomQuestions";
 import { Transcript } from "./Transcript";
 import "../../parts/panes.css";
 import "./chats.css";
@@ -80,6 +81,7 @@ function OpenRoom({ room }: { room: Room }) {
     <section className="panes-open" aria-label={title}>
       <RoomHead room={room} title={title} onMembers={onMembers} />
       <Transcript room={room} sent={sent} />
+      <RoomQuestions room={room} />
       <Composer room={room} onSent={() => setSent(sent + 1)} onMembers={onMembers} />
       {isOpen && <Members room={room} onClose={() => setIsOpen(false)} />}
     </section>

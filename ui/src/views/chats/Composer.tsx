@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import type { Deliver } from "../../client/client";
 import { RpcError } from "../../client/errors";
 import { Icon } from "../../parts/Icon";
 import { newId } from "../../parts/ids";
@@ -38,6 +39,7 @@ export function Composer({ room, onSent, onMembers }: ComposerProps) {
   });
   const listId = useId();
   const canSend = isLive && !isSending && draft.text.trim() !== "";
+  const isAtWork = room.answering.size > 0;
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing || choice.take(event)) return;
     if (event.key !== "Enter" || event.shiftKey) return;
@@ -82,6 +84,16 @@ export function Composer({ room, onSent, onMembers }: ComposerProps) {
             void choose([...pasted]);
           }}
         />
+        {isAtWork && (
+          <button
+            type="button"
+            disabled={!canSend}
+            title={isLive ? "Who is at an answer hears it before the next step of it" : whyNotLive()}
+            onClick={() => void send("next_step")}
+          >
+            Send now
+          </button>
+        )}
         <button type="submit" className="primary" disabled={!canSend} title={isLive ? "Send (Enter)" : whyNotLive()}>
           <Icon name="send" size={16} />
           <span className="chat-send-word">{isSending ? "Sending…" : "Send"}</span>
@@ -155,14 +167,20 @@ function useSending(roomId: string, onSent: () => void) {
     setDraft(changed);
     keepDraft(sessionId, roomId, changed);
   };
-  const send = async () => {
+  const send = async (deliver?: Deliver) => {
     const tried = { text: draft.text, messageId: draft.messageId ?? newId() };
     keep(tried);
     setError(null);
     setIsSending(true);
     try {
       const parts = files.map(({ name, data }) => ({ name, data }));
-      await server().call("room.post", { sessionId, roomId, ...tried, ...(parts.length > 0 ? { parts } : {}) });
+      await server().call("room.post", {
+        sessionId,
+        roomId,
+        ...tried,
+        ...(parts.length > 0 && { parts }),
+        ...(deliver && { deliver }),
+      });
       keep({ text: "", messageId: null });
       setFiles([]);
       onSent();

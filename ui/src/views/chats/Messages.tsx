@@ -148,10 +148,10 @@ function Silent({ answer: { agentId, taskId }, ending }: { answer: Answer; endin
   // Then it may have been about to be asked, or to answer. What ended at that very moment is told after it.
   if (past !== undefined && (shown === null || shown.at >= past)) return null;
   const page = `${to("agents", agentId)}?task=${encodeURIComponent(taskId)}`;
-  if (shown?.kind === "passed")
+  if (shown?.kind === "passed" || shown?.kind === "joined")
     return (
       <p className="chat-line">
-        <bdi>{name}</bdi> had nothing to add.
+        <bdi>{name}</bdi> {shown.kind === "passed" ? "had nothing to add." : "heard it and answers it with the one before."}
       </p>
     );
   return (

@@ -1,5 +1,5 @@
 import { isContinuation } from "../../parts/continuations";
-import { restOf } from "../../parts/hindrances";
+import { isForPerson, restOf } from "../../parts/hindrances";
 import type { Agent, Task, Wait, World } from "../../projection/world";
 
 /** What an agent that is to answer is at. */
@@ -44,5 +44,5 @@ function taskOf({ tasks }: Around, agent: Agent | undefined, turnId: string): Ta
 /** What the task waits for, a person before all else. */
 function waitOf({ waits }: Around, task: Task | undefined): Wait | undefined {
   const found = (task?.waits ?? []).flatMap((key) => waits.get(key) ?? []);
-  return found.find(({ kind }) => kind === "approval") ?? found[0];
+  return found.find(isForPerson) ?? found[0];
 }

@@ -4,6 +4,8 @@ import { USER } from "../../projection/coordination";
 /** How a member that was asked ended without a message. */
 export type Ending = { readonly at: number } & (
   | { readonly kind: "passed" }
+  /** It was heard while the member was at an earlier answer, which is for both. */
+  | { readonly kind: "joined" }
   | { readonly kind: "failed"; readonly error: Failure }
 );
 
@@ -94,6 +96,8 @@ function heardOne(known: Known, note: Notification): Known {
     }
     case "room.passed":
       return { ...known, endings: new Map(known.endings).set(note.params.taskId, { kind: "passed", at: note.at }) };
+    case "room.joined":
+      return { ...known, endings: new Map(known.endings).set(note.params.taskId, { kind: "joined", at: note.at }) };
     case "room.unanswered": {
       const { taskId, error } = note.params;
       return { ...known, endings: new Map(known.endings).set(taskId, { kind: "failed", error, at: note.at }) };

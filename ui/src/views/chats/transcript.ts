@@ -121,6 +121,7 @@ async function askForEnding(sessionId: string, taskId: string): Promise<Ending |
   const task = (await parts(sessionId, taskId)).at(-1);
   if (task === undefined || task.finishedAt === null) return null;
   const at = task.finishedAt;
+  if (task.state === "joined") return { kind: "joined", at };
   if (task.state === "completed" && isPass(task.result?.final ?? "")) return { kind: "passed", at };
   const message =
     task.state === "completed" ? "It left the room before it answered." : "The task ended without an answer.";

@@ -72,6 +72,7 @@ function asleep({ kind, until, events }: Extract<Hindrance, { kind: "sleep" }>):
 /** In the order in which they are told. */
 const RANKS: readonly Kind[] = [
   "approval",
+  "question",
   "limit",
   "tools",
   "failed",

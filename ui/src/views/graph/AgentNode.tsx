@@ -98,6 +98,7 @@ function Counts({ agent }: { agent: Agent }) {
 export const UserNode = memo(function UserNode() {
   const unread = useWorld((world) => world.inbox.size);
   const approvals = useWorld((world) => world.approvals.size);
+  const questions = useWorld((world) => world.questions.size);
   const isFar = useIsFar();
   return (
     <div className={isFar ? "graph-node graph-node-far graph-user" : "graph-node graph-user"}>
@@ -105,15 +106,16 @@ export const UserNode = memo(function UserNode() {
         <Icon name="user" />
         <span className="graph-node-title">You</span>
       </div>
-      {!isFar && <p className="graph-node-text quiet">{asked(unread, approvals)}</p>}
+      {!isFar && <p className="graph-node-text quiet">{asked(unread, approvals, questions)}</p>}
       <Middle />
     </div>
   );
 });
 
-function asked(mails: number, approvals: number): string {
+function asked(mails: number, approvals: number, questions: number): string {
   const parts = [];
   if (mails > 0) parts.push(`${mails} in the inbox`);
   if (approvals > 0) parts.push(`${approvals} to decide`);
+  if (questions > 0) parts.push(`${questions} to answer`);
   return parts.join(", ") || "People and programs outside";
 }

@@ -48,6 +48,7 @@ export function NodePanel({ id, onPick }: NodePanelProps) {
 function UserPanel({ onPick }: Pick<NodePanelProps, "onPick">) {
   const address = useAddress();
   const [mails, approvals] = [useWorld((world) => world.inbox.size), useWorld((world) => world.approvals.size)];
+  const questions = useWorld((world) => world.questions.size);
   return (
     <>
       <h2 className="graph-panel-title">You</h2>
@@ -55,6 +56,7 @@ function UserPanel({ onPick }: Pick<NodePanelProps, "onPick">) {
       <div className="graph-links">
         <Link href={address("inbox")}>Inbox ({mails})</Link>
         <Link href={address("approvals")}>Approvals ({approvals})</Link>
+        <Link href={address("questions")}>Questions ({questions})</Link>
       </div>
       <Chains id={USER} onPick={onPick} />
       <Neighbours id={USER} onPick={onPick} />

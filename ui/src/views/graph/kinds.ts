@@ -22,6 +22,7 @@ export const WAIT_ICONS: Record<WaitKind, IconName> = {
   reply: "again",
   lock: "locks",
   approval: "approvals",
+  question: "questions",
   resource: "pause",
 };
 

@@ -1,3 +1,4 @@
+import { isForPerson } from "../../parts/hindrances";
 import { USER } from "../../projection/coordination";
 import type { Wait, World } from "../../projection/world";
 
@@ -10,7 +11,7 @@ export interface WaitLine {
 
 type Waiting = Pick<World, "agents" | "waits" | "locks">;
 
-/** Who waits for whom. People and programs, and whoever is to decide on an approval, are the user. */
+/** Who waits for whom. People and programs, and whoever is to decide on an approval or to answer, are the user. */
 export function waitLines(world: Waiting): WaitLine[] {
   const lines = new Map<string, { from: string; to: string; waits: Wait[] }>();
   for (const wait of world.waits.values()) {
@@ -27,7 +28,7 @@ export function waitLines(world: Waiting): WaitLine[] {
 }
 
 function awaited({ agents, locks }: Waiting, wait: Wait): Set<string> {
-  if (wait.kind === "approval") return new Set([USER]);
+  if (isForPerson(wait)) return new Set([USER]);
   const held = wait.kind === "lock" ? locks.get(wait.target) : undefined;
   const holders = held === undefined ? wait.holders : [held.agentId ?? held.holder];
   return new Set(holders.map((holder) => (agents.has(holder) ? holder : USER)));

@@ -16,6 +16,7 @@ const NAMES: readonly [string, string][] = [
   ["event.", "Events"],
   ["schedule.", "Schedules"],
   ["approval.", "Approvals"],
+  ["question.", "Questions"],
   ["lock.", "Locks"],
   ["resource.", "Resources"],
   ["limit", "Limits"],

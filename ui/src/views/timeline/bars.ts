@@ -133,6 +133,13 @@ const CHANGES: Changes = {
   "approval.approved": (draft, { at, params }) => void draft.end(`wait:${params.approvalId}`, at, "approved"),
   "approval.refused": (draft, { at, params }) => void draft.end(`wait:${params.approvalId}`, at, "refused"),
   "approval.withdrawn": (draft, { at, params }) => void draft.end(`wait:${params.approvalId}`, at, "withdrawn"),
+  "question.asked": (draft, { at, seq, params: { agentId, taskId, questionId } }) => {
+    const label = waitLabel({ kind: "question", target: questionId });
+    beginWait(draft, { key: questionId, agentId, taskId, label, at, seq });
+  },
+  "question.answered": (draft, { at, params }) => void draft.end(`wait:${params.questionId}`, at, "answered"),
+  "question.refused": (draft, { at, params }) => void draft.end(`wait:${params.questionId}`, at, "refused"),
+  "question.withdrawn": (draft, { at, params }) => void draft.end(`wait:${params.questionId}`, at, params.state),
   "resource.waiting": (draft, { at, seq, params: { agentId, taskId, stepId, resources } }) => {
     const label = waitLabel({ kind: "resource", target: resources.join(", ") });
     beginWait(draft, { key: stepId, agentId, taskId, label, at, seq });
