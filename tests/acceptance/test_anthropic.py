@@ -24,6 +24,7 @@ from ai_whisperer.errors import (
     ModelRateLimitError,
     ModelRefusedError,
     ModelServerError,
+    ModelTooLongError,
     ModelUnavailableError,
 )
 from ai_whisperer.models import bounded_body
@@ -60,6 +61,9 @@ async def asking(respond: Respond | Reply) -> AsyncIterator[tuple[AnthropicModel
                 yield model, server
             finally:
                 await model.close()
+
+
+CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
 def played(respond: Respond | Reply, body: Callable[[AnthropicModel, ModelServer], Awaitable[None]]) -> None:
@@ -203,8 +207,8 @@ def test_the_key_the_version_and_the_idempotency_key_are_in_the_headers() -> Non
 def test_system_tools_and_settings_reach_the_provider() -> None:
     settings = {"temperature": 0.25, "top_k": 7, "wisdom": 11, "extra_body": {"more": 1}, "tool_choice": "required"}
     body = sent(ask(tools=(ADD,), settings=settings))
-    assert body["system"] == [{"type": "text", "text": "Be brief."}]
-    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    assert body["system"] == [{"type": "text", "text": "Be brief.", **CACHED}]
+    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi", **CACHED}]}]
     (tool,) = body["tools"]
     assert (tool["name"], tool["description"], tool["input_schema"]["required"]) == (
         "add",
@@ -242,6 +246,14 @@ def test_how_much_is_thought_can_be_set_as_for_all_providers(thinking: bool | st
     assert ("temperature" in body) == (thinking is False)
 
 
+def test_what_an_agent_asks_again_is_cached_by_itself_and_what_is_asked_once_is_not() -> None:
+    once = sent(ask())
+    assert once["system"] == [{"type": "text", "text": "Be brief."}]
+    assert "cache_control" not in once["messages"][0]["content"][0]
+    off = sent(ask(tools=(ADD,), settings={"anthropic_cache_messages": False}))
+    assert "cache_control" not in str(off)
+
+
 def test_what_is_cached_can_be_set() -> None:
     names = ("anthropic_cache_instructions", "anthropic_cache_tool_definitions", "anthropic_cache_messages")
     body = sent(ask(tools=(ADD,), settings={**dict.fromkeys(names, True), "anthropic_cache": "1h"}))
@@ -274,7 +286,7 @@ def test_a_conversation_with_tools_goes_round() -> None:
         assert [message["role"] for message in messages] == ["user", "assistant"] * 2 + ["user"]
         assert messages[3]["content"] == [{"type": "tool_use", "id": "toolu_2_0", "name": "add", "input": {"n": 2}}]
         assert messages[4]["content"] == [
-            {"type": "tool_result", "tool_use_id": "toolu_2_0", "content": 'saw {"n": 2}'}
+            {**CACHED, "type": "tool_result", "tool_use_id": "toolu_2_0", "content": 'saw {"n": 2}'}
         ]
 
     played(obliging, body)
@@ -302,7 +314,7 @@ def test_results_come_first_and_errors_are_marked_and_foreign_ids_are_made_fit()
     assert last["content"] == [
         {"type": "tool_result", "tool_use_id": "c_1__", "content": "1"},
         {"type": "tool_result", "tool_use_id": "c2", "content": "b is missing", "is_error": True},
-        {"type": "text", "text": "hurry"},
+        {"type": "text", "text": "hurry", **CACHED},
     ]
 
 
@@ -435,7 +447,7 @@ def test_an_agent_works_with_it_without_the_package_of_the_provider(monkeypatch:
 @pytest.mark.parametrize(
     ("status", "said", "kind", "words"),
     [
-        (400, "prompt is too long: 210000 tokens > 200000 maximum", ModelRefusedError, "Shorten it"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum", ModelTooLongError, "Shorten it"),
         (400, "Your credit balance is too low to access the API.", ModelRefusedError, "Top up"),
         (400, "max_tokens: wrong", ModelRefusedError, "refused the request"),
         (401, f"invalid x-api-key {KEY}", ModelRefusedError, "Check the key"),
