@@ -63,6 +63,9 @@ async def asking(respond: Respond | Reply) -> AsyncIterator[tuple[AnthropicModel
                 await model.close()
 
 
+CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
 def played(respond: Respond | Reply, body: Callable[[AnthropicModel, ModelServer], Awaitable[None]]) -> None:
     async def run() -> None:
         async with asking(respond) as (model, server):
@@ -204,8 +207,8 @@ def test_the_key_the_version_and_the_idempotency_key_are_in_the_headers() -> Non
 def test_system_tools_and_settings_reach_the_provider() -> None:
     settings = {"temperature": 0.25, "top_k": 7, "wisdom": 11, "extra_body": {"more": 1}, "tool_choice": "required"}
     body = sent(ask(tools=(ADD,), settings=settings))
-    assert body["system"] == [{"type": "text", "text": "Be brief."}]
-    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    assert body["system"] == [{"type": "text", "text": "Be brief.", **CACHED}]
+    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi", **CACHED}]}]
     (tool,) = body["tools"]
     assert (tool["name"], tool["description"], tool["input_schema"]["required"]) == (
         "add",
@@ -243,6 +246,14 @@ def test_how_much_is_thought_can_be_set_as_for_all_providers(thinking: bool | st
     assert ("temperature" in body) == (thinking is False)
 
 
+def test_what_an_agent_asks_again_is_cached_by_itself_and_what_is_asked_once_is_not() -> None:
+    once = sent(ask())
+    assert once["system"] == [{"type": "text", "text": "Be brief."}]
+    assert "cache_control" not in once["messages"][0]["content"][0]
+    off = sent(ask(tools=(ADD,), settings={"anthropic_cache_messages": False}))
+    assert "cache_control" not in str(off)
+
+
 def test_what_is_cached_can_be_set() -> None:
     names = ("anthropic_cache_instructions", "anthropic_cache_tool_definitions", "anthropic_cache_messages")
     body = sent(ask(tools=(ADD,), settings={**dict.fromkeys(names, True), "anthropic_cache": "1h"}))
@@ -275,7 +286,7 @@ def test_a_conversation_with_tools_goes_round() -> None:
         assert [message["role"] for message in messages] == ["user", "assistant"] * 2 + ["user"]
         assert messages[3]["content"] == [{"type": "tool_use", "id": "toolu_2_0", "name": "add", "input": {"n": 2}}]
         assert messages[4]["content"] == [
-            {"type": "tool_result", "tool_use_id": "toolu_2_0", "content": 'saw {"n": 2}'}
+            {**CACHED, "type": "tool_result", "tool_use_id": "toolu_2_0", "content": 'saw {"n": 2}'}
         ]
 
     played(obliging, body)
@@ -303,7 +314,7 @@ def test_results_come_first_and_errors_are_marked_and_foreign_ids_are_made_fit()
     assert last["content"] == [
         {"type": "tool_result", "tool_use_id": "c_1__", "content": "1"},
         {"type": "tool_result", "tool_use_id": "c2", "content": "b is missing", "is_error": True},
-        {"type": "text", "text": "hurry"},
+        {"type": "text", "text": "hurry", **CACHED},
     ]
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.core.contexts import turn_bytes
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolTurn, Usage, UserTurn
-from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskState
+from ai_whisperer.domain.tasks import StepKind, StepRecord, TaskRecord, TaskState
 from ai_whisperer.errors import (
     DefinitionError,
     InvalidInputError,
@@ -23,6 +23,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.store.sqlite import SqliteStore
 from tests.simulation import stage
 from tests.simulation.stage import Say, names_of, prompt_of, results_of, round_of
 
@@ -619,3 +620,35 @@ def test_a_window_that_the_prompt_fills_is_refused() -> None:
             await manager.create_agent("ann", {"prompt": "x" * 10_000, "context": {"window": 4_000}})
 
     play(scenario, Listener())
+
+
+def test_an_exchange_in_a_long_thread_reads_no_more_than_one_in_a_short_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read grows with what is shown, not with what was ever said."""
+    read: dict[str, int] = {}
+    tasks_of_thread, steps_of_thread = SqliteStore.tasks_of_thread, SqliteStore.steps_of_thread
+
+    async def tasks(self: SqliteStore, *names: str, **bounds: Any) -> list[TaskRecord]:
+        found = await tasks_of_thread(self, *names, **bounds)
+        read["tasks"] = len(found)
+        return found
+
+    async def steps(self: SqliteStore, *names: str, **bounds: Any) -> dict[str, list[StepRecord]]:
+        found = await steps_of_thread(self, *names, **bounds)
+        read["steps"] = sum(map(len, found.values()))
+        return found
+
+    monkeypatch.setattr(SqliteStore, "tasks_of_thread", tasks)
+    monkeypatch.setattr(SqliteStore, "steps_of_thread", steps)
+    most: dict[int, int] = {}
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager)
+        for done in range(0, 400, 20):
+            counts = []
+            for number in range(done, done + 20):
+                await chat(manager, 1, first=number)
+                counts.append(read["tasks"] + read["steps"])
+            most[done + 20] = max(counts)
+
+    play(scenario, Listener(lambda _: "fine " * 40))
+    assert most[400] <= 1.3 * most[40]
