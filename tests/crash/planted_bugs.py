@@ -59,16 +59,24 @@ def acknowledge_before_commit(_: KillSwitch) -> None:
 def accept_again(_: KillSwitch) -> None:
     """A repeated call is not known by its id."""
 
-    def accept(original: Callable[..., Awaitable[Any]], name: str) -> Callable[..., Awaitable[Any]]:
+    def accept(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         def accepted(self: Intake, *arguments: Any, **options: Any) -> Awaitable[Any]:
             if options["known"] is not None:
-                options |= {name: None, "known": None}
+                options |= {"task_id": None, "known": None}
             return original(self, *arguments, **options)
 
         return accepted
 
-    swap(Intake, "task", lambda original: accept(original, "task_id"))
-    swap(Intake, "mail", lambda original: accept(original, "mail_id"))
+    async def mail_again(self: Intake, known: MailRecord, to: str, *, subject: str, body: str) -> MailRecord:
+        decision = self.decide()
+        mail = self.mail(
+            decision, to, subject=subject, body=body, priority=known.priority, thread_id=None, mail_id=None
+        )
+        await decision.commit()
+        return mail
+
+    swap(Intake, "task", accept)
+    swap(Intake, "mail_again", lambda _: mail_again)
 
 
 def begin_before_durable(_: KillSwitch) -> None:
