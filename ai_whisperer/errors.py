@@ -106,6 +106,12 @@ class UnknownTaskError(NotFoundError):
     code = "unknown_task"
 
 
+class UnknownThreadError(NotFoundError):
+    """The agent has no thread with that id."""
+
+    code = "unknown_thread"
+
+
 class UnknownMailError(NotFoundError):
     """There is no mail with that id in this mailbox."""
 
@@ -164,6 +170,12 @@ class StateError(ConflictError):
     """The call does not fit the present state; nothing was changed."""
 
     code = "wrong_state"
+
+
+class LogPrunedError(ConflictError):
+    """The log no longer has what was asked for: it was pruned. Take a snapshot, and follow the log after it."""
+
+    code = "log_pruned"
 
 
 class QueueFullError(ConflictError):

@@ -16,7 +16,11 @@ class RoomKind(StrEnum):
 
 
 class RoomRecord(Record, frozen=True, kw_only=True):
-    """A chat of the user with one agent or several. `seen` is the last message that each member was shown."""
+    """A chat of the user with one agent or several. `seen` is the last message that each member was shown.
+
+    Messages up to the number `erased_until` have no text any more. A room that was deleted (`deleted_at`) is kept for
+    its numbers alone: one of the same id goes on with them.
+    """
 
     session_id: str
     id: str
@@ -27,6 +31,8 @@ class RoomRecord(Record, frozen=True, kw_only=True):
     last_number: int = 0
     seen: Mapping[str, int] = {}
     created_at: float = 0.0
+    erased_until: int = 0
+    deleted_at: float | None = None
 
     @property
     def room_id(self) -> str:
@@ -38,7 +44,7 @@ class MessageRecord(Record, frozen=True, kw_only=True):
     """One message of a room. `task_id` is the task whose answer it is; `hops` counts the agents before it in a row.
 
     `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
-    tasks in which they give it.
+    tasks in which they give it. One with `erased_at` has no text any more.
     """
 
     session_id: str
@@ -53,6 +59,7 @@ class MessageRecord(Record, frozen=True, kw_only=True):
     hops: int = 0
     cause: str = ""
     created_at: float = 0.0
+    erased_at: float | None = None
 
     @property
     def message_id(self) -> str:

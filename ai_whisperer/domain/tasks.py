@@ -145,7 +145,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     `arrival` is the place in the session's order of arrivals. `attempts` counts the starts, and is written before the
     run, so that a task that kills the process cannot do so for ever; a task that proves harmless is counted from zero.
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
-    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter.
+    start the process died again and again. `dismissed_at` is when a person dismissed the dead letter. Of a task with
+    `erased_at` only the standing is kept: that it was given and how it ended, without prompt, answer and steps.
     """
 
     session_id: str
@@ -174,6 +175,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     not_before: float | None = None
     restarts: int = 0
     dismissed_at: float | None = None
+    erased_at: float | None = None
 
     @property
     def task_id(self) -> str:

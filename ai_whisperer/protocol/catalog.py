@@ -13,6 +13,7 @@ from ai_whisperer.protocol import (
     mail,
     mcp,
     resources,
+    retention,
     rooms,
     schedules,
     sessions,
@@ -36,6 +37,7 @@ _PARTS = (
     approvals,
     tools,
     limits,
+    retention,
     sessions,
 )
 

@@ -20,6 +20,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer.domain.retention import Erasure, Horizon
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord
@@ -260,6 +261,8 @@ LIMITS = Table("limits", SessionLimits, key="session_id", beside="session_id", w
 LINK = Table("link", Link, key="session_id kind sender recipient", beside="session_id")
 NOTIFICATION = Table("notification", KeptNotification, key="session_id seq")
 SHAPE = Table("shape", Shape, key="number")
+HORIZON = Table("horizon", Horizon, key="session_id")
+ERASURE = Table("erasure", Erasure, key="session_id agent_id thread_id")
 
 OF_A_SESSION: tuple[Table[Any], ...] = (
     AGENT,
@@ -279,5 +282,7 @@ OF_A_SESSION: tuple[Table[Any], ...] = (
     LIMITS,
     LINK,
     NOTIFICATION,
+    HORIZON,
+    ERASURE,
 )
 """What belongs to a session, and goes with it."""

@@ -241,6 +241,12 @@ class Folders:
         """Find the folders that an earlier version made. The session must be open, so that it is nobody else's."""
         take_over_work(self._base, self._session_id)
 
+    async def remove(self, agent_id: str) -> None:
+        """Remove the own folder of an agent, if it has one."""
+        own = self._root / _AGENTS / file_name(agent_id)
+        if own.exists():
+            await asyncio.to_thread(remove_work, self._base, own)
+
     def sweep(self) -> None:
         """Remove what programs left in folders for temporary files when the process ended before they did.
 

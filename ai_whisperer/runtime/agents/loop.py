@@ -375,10 +375,16 @@ class AILoop:
         own = self.running.journal.task
         if own.thread_id in (own.id, own.mail_id):
             return []
-        reads = self._agent.parts.kernel.reads
-        earlier = await reads.tasks_of_thread(own.agent_id, own.thread_id)
-        steps = await reads.steps_of_thread(own.agent_id, own.thread_id)
-        return [turn for task in earlier if task.id != own.id for turn in turns(task, steps.get(task.id, []))]
+        reads, erasing = self._agent.parts.kernel.reads, self._agent.parts.kernel.erasing
+        with reads.under_way.one_more():
+            earlier = await reads.tasks_of_thread(own.agent_id, own.thread_id)
+            steps = await reads.steps_of_thread(own.agent_id, own.thread_id)
+            kept = [
+                task
+                for task in earlier
+                if task.id != own.id and not erasing.has_erased(task.agent_id, task.thread_id, task.arrival)
+            ]
+        return [turn for task in kept for turn in turns(task, steps.get(task.id, []))]
 
     def _decide(self) -> Decision:
         return self._agent.parts.kernel.decide(f"task:{self.running.journal.task.id}")

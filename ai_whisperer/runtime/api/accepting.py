@@ -65,7 +65,8 @@ class Intake:
         if not prompt.strip():
             raise InvalidInputError("The prompt is empty. Say what the agent should do.")
         if known is not None:
-            return await self._again(known, (known.agent_id, known.prompt), (agent.agent_id, prompt))
+            said = prompt if known.erased_at is not None else known.prompt  # of what is erased nobody can tell
+            return await self._again(known, (known.agent_id, said), (agent.agent_id, prompt))
         agent.work.check_room()
         decision = decision or self._session.kernel.decide(cause)
         origin = _terms(timeout_seconds, budget, agent.limits, now=decision.at)
@@ -157,8 +158,9 @@ class Intake:
         """
         if known is not None:
             recipient = self._session.roster.book.resolve_recipient(to)
-            before = (known.sender, known.recipient, known.subject, known.body)
-            return await self._again(known, before, (USER, recipient, one_line(str(subject)), body))
+            now = (USER, recipient, one_line(str(subject)), body)
+            said = now[2:] if known.erased_at is not None else (known.subject, known.body)
+            return await self._again(known, (known.sender, known.recipient, *said), now)
         decision = decision or self._session.kernel.decide(by_caller())
         mail = self._session.mail.send(
             decision,
@@ -191,7 +193,7 @@ class Intake:
             if known is None:
                 found = await post.find(mail_id)
         if known is not None:
-            before = (known.sender, known.reply_to or "", known.body)
+            before = (known.sender, known.reply_to or "", body if known.erased_at is not None else known.body)
             return await self._again(known, before, (USER, mail_id, body))
         decision = self._session.kernel.decide(by_caller())
         original = own_mail(USER, mail_id, found)
@@ -207,7 +209,8 @@ class Intake:
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
         known = await self._known(event_id, self._session.kernel.reads.event, self._events)
         if known is not None:
-            return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
+            told = data if known.erased_at is not None else known.data
+            return await self._again(known, (known.name, _as_kept(told)), (name, _as_kept(data)))
         check_event_data(data)
         data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
         decision = self._session.kernel.decide(by_caller())

@@ -40,6 +40,7 @@ from ai_whisperer.runtime.api.locks import SessionLocks
 from ai_whisperer.runtime.api.mcp import SessionMcp
 from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, checked_callback
 from ai_whisperer.runtime.api.page import Served, SessionPage
+from ai_whisperer.runtime.api.retention import SessionRetention
 from ai_whisperer.runtime.api.rooms import SessionRooms
 from ai_whisperer.runtime.api.schedules import SessionSchedules
 from ai_whisperer.runtime.life.assembly import Outside
@@ -61,7 +62,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 @told
 class AsyncAgentSessionManager(
-    SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
+    SessionRetention, SessionMcp, SessionRooms, SessionSchedules, SessionLocks, SessionApprovals, SessionLimiting
 ):
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 

@@ -151,7 +151,10 @@ class SessionReader(SessionBase):
         return self._session.turns.listed()
 
     async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
-        return await self._session.kernel.reads.notifications(after=checked_position(after), limit=checked_limit(limit))
+        log, position = self._session.kernel.log, checked_position(after)
+        found = await self._session.kernel.reads.notifications(after=position, limit=checked_limit(limit))
+        log.check_kept(position)
+        return found
 
     async def read_log(
         self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200, level: str = "info"
@@ -210,5 +213,6 @@ class SessionReader(SessionBase):
         loop = session.roster.running.get(task_id)
         if loop is not None or stored is None:
             return stored if loop is None else loop.task
-        waiting = session.roster.agents[stored.agent_id].work.find_waiting(task_id)
+        agent = session.roster.agents.get(stored.agent_id)
+        waiting = None if agent is None else agent.work.find_waiting(task_id)
         return waiting or session.kernel.ended_lately.get(task_id) or stored

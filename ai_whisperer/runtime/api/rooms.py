@@ -77,9 +77,11 @@ class SessionRooms(SessionWork):
         )
 
     async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
-        return await self._session.kernel.reads.messages(
-            self.get_room(room).id, after=checked_position(after), limit=checked_limit(limit)
+        known = self.get_room(room)
+        found = await self._session.kernel.reads.messages(
+            known.id, after=checked_position(after), limit=checked_limit(limit)
         )
+        return self._session.rooms.shown(known, found)
 
     def _room(
         self, room_id: str, *, kind: RoomKind, title: str, members: tuple[str, ...], hop_limit: int
@@ -115,7 +117,7 @@ class SessionRooms(SessionWork):
 
     async def _same_message(self, known: MessageRecord, room: RoomRecord, text: str) -> MessageRecord:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
-        if (known.room_id, known.text) != (room.id, text):
+        if known.room_id != room.id or (known.erased_at is None and known.text != text):
             raise DuplicateIdError(
                 f"The id '{known.id}' was used for something else. Choose another; nothing was posted."
             )

@@ -217,6 +217,10 @@ class SessionWork(SessionReader):
         known = ended.task
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
+        if known.erased_at is not None or self._session.kernel.erasing.has_erased(
+            known.agent_id, known.thread_id, known.arrival
+        ):
+            raise StateError(f"Task {known.id} was erased, so it cannot be retried. Send a new task instead.")
         agent = self._find_agent(known.agent_id)
         self._check_not_settled(known)
         self._check_terms(known, ended.used)

@@ -34,6 +34,7 @@ from ai_whisperer.store.sqlite.acknowledged import Acknowledged
 from ai_whisperer.store.sqlite.committers import Committer, InlineCommitter, ThreadCommitter
 from ai_whisperer.store.sqlite.custody import Custody
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.retention import SqliteRetention
 from ai_whisperer.store.sqlite.statements import FREE_PAGE, NOTHING
 from ai_whisperer.store.sqlite.writing import SqliteWriter
 from ai_whisperer.store.tables import OF_A_SESSION, Row, Table
@@ -49,7 +50,7 @@ _LAST_CHARACTER = "\U0010ffff"
 _T = TypeVar("_T")
 
 
-class SqliteStore:
+class SqliteStore(SqliteRetention):
     """See `Store` for the contract. Made by `open` or `in_memory`."""
 
     def __init__(
@@ -190,6 +191,13 @@ class SqliteStore:
     def _pages_to_free(self) -> int:
         return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
 
+    def _overwrite(self, *, deleted: bool) -> None:
+        self._writing.pragma("secure_delete", deleted)
+
+    async def database_bytes(self) -> tuple[int, int]:
+        ((pages, free, size),) = self._all(queries.DATABASE_SIZE, (), tuple)
+        return pages * size, free * size
+
     async def close(self) -> None:
         try:
             await self._groups.flushed()
@@ -236,6 +244,8 @@ class SqliteStore:
             last_arrival=max(arrivals, default=0),
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
             last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
+            has_marks=bool(self._all(queries.HAS_MARKS, key, bool)),
+            first_seq=next(iter(self._all(queries.FIRST_SEQ, key, lambda row: int(row[0]))), 1),
         )
 
     async def session(self, session_id: str) -> SessionRecord | None:
