@@ -47,6 +47,7 @@ def seconds_option(*names: str, help: str, callback: Callable[[float | None], fl
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
 TimeoutOption = Annotated[
     float | None,

@@ -99,7 +99,8 @@ class Client(ClientTasks):
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
         It continues across lost connections and restarts of the server without a gap and without a repetition. With
-        `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        `deltas` the pieces of answers come along as they are streamed, unnumbered. Where the log was pruned a
+        `log.skipped` says so: take a `snapshot` to know what the session is like.
         """
         position = None if after is None else checked_position(after)
         return self._hub.stream(self._session_id, after=position, deltas=deltas)

@@ -285,7 +285,7 @@ class Store(Protocol):
         ...
 
     async def first_since(self, session_id: str, before: float) -> int:
-        """The number of the first notification that is not before this time; of the last one if all are."""
+        """The number of the first notification that is not before this time; that of the next one if all are."""
         ...
 
     async def thread_standings(
@@ -300,6 +300,10 @@ class Store(Protocol):
 
     async def tasks_left(self, erasure: Erasure) -> int:
         """How many tasks of a thread are still to be erased."""
+        ...
+
+    async def aged_sessions(self, before: float) -> list[str]:
+        """The ids of the sessions whose log has something from before that time."""
         ...
 
     async def stored_parts(self, session_id: str) -> list[StoredPart]:

@@ -32,6 +32,7 @@ KNOWN: Mapping[str, Any] = {
     "budget": {"maxTokens": 1000},
     "limits": {"max_queue_length": 500, "max_mail_bytes": None},
     "until": 4102444800.0,
+    "olderThan": "30d",
 }
 """Values that make sense, by the names of params; all others are made from their types."""
 

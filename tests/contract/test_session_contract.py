@@ -16,6 +16,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import USER, MailState
+from ai_whisperer.domain.retention import Erasure, Horizon
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleDefinition, ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
@@ -92,6 +93,8 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_message(MessageRecord(session_id=session_id, id="m", room_id="r", number=1, sender="user", text="Hi"))
     unit.put_limits(session_id, SessionLimits(max_tokens=1))
     unit.put_link(session_id, Link(kind=LinkKind.MAIL, sender="user", recipient="alice", count=1, last_at=1.0))
+    unit.put_horizon(Horizon(session_id=session_id, first_seq=1, before=0.0, at=1.0))
+    unit.put_erasure(Erasure(session_id=session_id, agent_id="alice", thread_id="t", last=1, at=1.0))
     tell(unit, session_id, "told", params={})
     return unit
 

@@ -166,7 +166,7 @@ class SessionReader(SessionBase):
         """
         kernel = self._session.kernel
         name = self._find_agent(agent_id).agent_id
-        log = AgentLog(kernel.reads, name, level=checked_level(level))
+        log = AgentLog(kernel.reads, name, level=checked_level(level), first_seq=kernel.log.first_seq)
         last_seq = kernel.log.last_seq
         if after is None:
             return await log.last(checked_limit(limit), last_seq=last_seq)
@@ -185,10 +185,16 @@ class SessionReader(SessionBase):
         """The number of the newest notification: what is read now is the state after it."""
         return self._session.kernel.log.last_seq
 
+    @property
+    def first_seq(self) -> int:
+        """The number of the first notification that is kept: what came before was pruned."""
+        return self._session.kernel.log.first_seq
+
     def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
-        With `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        With `deltas` the pieces of answers come along as they are streamed, unnumbered. Raises `LogPrunedError` if what
+        follows the number was pruned, here or, for a reader that falls behind, later.
         """
         bus = self._session.kernel.log
         return bus.subscribe(after=bus.last_seq if after is None else checked_position(after), deltas=deltas)

@@ -145,8 +145,9 @@ WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state=
 ORDER BY arrival"""
 _BEGINNING = "SELECT id FROM {} WHERE session_id=? AND id>=? AND id<? ORDER BY id LIMIT ?"
 IDS_BEGINNING: Final = {
-    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "room", "schedule")},
+    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "schedule")},
     "mail": _BEGINNING.format("mail").replace("ORDER", "AND recipient='user' ORDER"),
+    "room": _BEGINNING.format("room").replace("ORDER", "AND deleted_at IS NULL ORDER"),
 }
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
 DEAD_MAIL_COUNT: Final = "SELECT count(*) FROM mail INDEXED BY mail_dead WHERE session_id=? AND state='dead'"

@@ -58,7 +58,7 @@ class SqliteRetention:
         return self._all(queries.ERASURES, (session_id,), tables.ERASURE.read)
 
     async def first_since(self, session_id: str, before: float) -> int:
-        ((low, high),) = self._all(queries.LOG_BOUNDS, (session_id,), lambda row: (row[0] or 1, row[1] or 1))
+        ((low, high),) = self._all(queries.LOG_BOUNDS, (session_id,), lambda row: (row[0] or 1, (row[1] or 0) + 1))
         while low < high:  # the times of a log never fall
             middle = (low + high) // 2
             ((seq, at),) = self._all(queries.NEXT_NOTIFICATION, (session_id, middle), lambda row: (row[0], row[1]))
@@ -117,6 +117,9 @@ class SqliteRetention:
             self._overwrite(deleted=False)
         await self._free_pages()
         return erased
+
+    async def aged_sessions(self, before: float) -> list[str]:
+        return self._all(queries.AGED_SESSIONS, (before,), lambda row: str(row[0]))
 
     async def stored_parts(self, session_id: str) -> list[StoredPart]:
         parts = []

@@ -14,6 +14,9 @@ LOG_BOUNDS: Final = """
 SELECT (SELECT min(seq) FROM notification WHERE session_id=?1),
   (SELECT max(seq) FROM notification WHERE session_id=?1)"""
 NEXT_NOTIFICATION: Final = "SELECT seq, at FROM notification WHERE session_id=? AND seq>=? ORDER BY seq LIMIT 1"
+AGED_SESSIONS: Final = """
+SELECT id FROM session
+WHERE (SELECT at FROM notification WHERE session_id=session.id ORDER BY seq LIMIT 1)<? ORDER BY id"""
 FIRST_NOTIFICATION: Final = "SELECT min(seq) FROM notification WHERE session_id=?"
 
 THREAD_STANDINGS: Final = """

@@ -153,12 +153,28 @@ export interface DeadLetters {
   mails: MailRecord[];
 }
 
+/**
+ * What was erased, or would be: how many tasks, mails, events and messages have no content any more. `notifications`
+ * counts those that the log has no longer.
+ */
+export interface Erased {
+  threads: number;
+  tasks: number;
+  mails: number;
+  events: number;
+  messages: number;
+  notifications: number;
+}
+
 /** Events, the newest first. */
 export interface EventList {
   events: EventRecord[];
 }
 
-/** A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task. */
+/**
+ * A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task. One with
+ * `erasedAt` has no data any more.
+ */
 export interface EventRecord {
   sessionId: string;
   eventId: string;
@@ -169,6 +185,7 @@ export interface EventRecord {
   woken: number;
   notified: number;
   createdAt: number;
+  erasedAt: number | null;
 }
 
 /** Of which calls something holds; `sometimes`: it depends on the arguments. */
@@ -435,7 +452,8 @@ export interface MailList {
 
 /**
  * A durable message. `sequence` counts the mails of one sender; `taskId` is the task that handles it. An `awaited` mail
- * is one whose sender waits for the answer, or did: its task's result is its reply.
+ * is one whose sender waits for the answer, or did: its task's result is its reply. A mail with `erasedAt` has neither
+ * subject nor body any more.
  */
 export interface MailRecord {
   sessionId: string;
@@ -456,6 +474,7 @@ export interface MailRecord {
   readAt: number | null;
   awaited: boolean;
   origin: Origin | null;
+  erasedAt: number | null;
 }
 
 /** How far a mail has come. `dead`: a dead letter, which waits for a person. */
@@ -495,7 +514,7 @@ export interface MessageList {
 /**
  * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
  * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
- * tasks in which they give it.
+ * tasks in which they give it. One with `erasedAt` has no text any more.
  */
 export interface MessageRecord {
   sessionId: string;
@@ -510,15 +529,17 @@ export interface MessageRecord {
   hops: number;
   cause: string;
   createdAt: number;
+  erasedAt: number | null;
 }
 
 /** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
 export type MissedRuns = "all" | "once" | "skip";
 
-/** Notifications, in order; `lastSeq` is the number of the newest that there is. */
+/** Notifications, in order; `firstSeq` and `lastSeq` are the numbers of the oldest and the newest there are. */
 export interface NotificationList {
   notifications: Notification[];
   lastSeq: number;
+  firstSeq: number;
 }
 
 /**
@@ -600,6 +621,15 @@ export interface PendingApproval {
 /** What is taken first: `urgent`, then `high`, `normal`, `low`. */
 export type Priority = "high" | "low" | "normal" | "urgent";
 
+/** What pruning a session did, or would do: what ended before `before` is erased; the log begins at `firstSeq`. */
+export interface PruneReport {
+  sessionId: string;
+  before: number;
+  firstSeq: number;
+  erased: Erased;
+  dryRun: boolean;
+}
+
 /** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */
 export interface ReportTo {
   agentId: string;
@@ -658,7 +688,11 @@ export interface RoomList {
   rooms: RoomRecord[];
 }
 
-/** A chat of the user with one agent or several. `seen` is the last message that each member was shown. */
+/**
+ * A chat of the user with one agent or several. `seen` is the last message that each member was shown. Messages up to
+ * the number `erasedUntil` have no text any more. A room that was deleted (`deletedAt`) is kept for its numbers alone:
+ * one of the same id goes on with them.
+ */
 export interface RoomRecord {
   sessionId: string;
   roomId: string;
@@ -669,6 +703,8 @@ export interface RoomRecord {
   lastNumber: number;
   seen: Record<string, number>;
   createdAt: number;
+  erasedUntil: number;
+  deletedAt: number | null;
 }
 
 /** A room, and who is about to answer in it: agents by task. */
@@ -779,10 +815,11 @@ export interface SessionSummary {
  * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to resume from here. `waits`
  * are in the order in which they began. `deadTasks` and `deadMails` count what waits for a person, failed tasks among
  * them, dismissed ones not. `clockOffsetSeconds` is how far the wall clock of the server is ahead of the session's: not
- * 0 if it was set while something was counted.
+ * 0 if it was set while something was counted. The log has notifications from `firstSeq` on.
  */
 export interface Snapshot {
   lastSeq: number;
+  firstSeq: number;
   at: number;
   clockOffsetSeconds: number;
   agents: AgentStatus[];
@@ -854,13 +891,35 @@ export interface StepUsage {
 }
 
 /**
- * `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. A session that
- * was deleted and made again under the same id has another `createdAt`, and another log.
+ * How large a session is, by what is in it, and how large the database of all sessions. `freeBytes` are in the file and
+ * hold nothing. `firstSeq` is where the log begins.
+ */
+export interface StorageReport {
+  sessionId: string;
+  firstSeq: number;
+  lastSeq: number;
+  parts: StoredPart[];
+  sizeBytes: number;
+  databaseBytes: number;
+  freeBytes: number;
+}
+
+/** What one kind of records takes in a session: how many rows there are, and about how many bytes. */
+export interface StoredPart {
+  name: string;
+  rows: number;
+  sizeBytes: number;
+}
+
+/**
+ * `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. The log begins at
+ * `firstSeq`. A session that was deleted and made again under the same id has another `createdAt`, and another log.
  */
 export interface Subscribed {
   sessionId: string;
   after: number;
   lastSeq: number;
+  firstSeq: number;
   createdAt: number;
 }
 
@@ -917,7 +976,8 @@ export interface TaskList {
  * session's order of arrivals. `attempts` counts the starts, and is written before the run, so that a task that kills
  * the process cannot do so for ever; a task that proves harmless is counted from zero. `restarts` counts the times its
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
- * again. `dismissedAt` is when a person dismissed the dead letter.
+ * again. `dismissedAt` is when a person dismissed the dead letter. Of a task with `erasedAt` only the standing is kept:
+ * that it was given and how it ended, without prompt, answer and steps.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -946,6 +1006,7 @@ export interface TaskRecord {
   notBefore: number | null;
   restarts: number;
   dismissedAt: number | null;
+  erasedAt: number | null;
 }
 
 /** `continued`: the answer asked for more, in another task. `dead`: a dead letter, which waits for a person. */
@@ -1767,10 +1828,12 @@ export interface Methods {
   };
   /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
-   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it. The first call of a method
-   * `async.*` in a session subscribes the connection to it from then on, without deltas, unless it was opened as
-   * `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for the session.
+   * it, from now on. If what follows `after` was pruned, the error `log_pruned` has the first number that is kept as
+   * `firstSeq`: take `session.snapshot` and subscribe after its `lastSeq`. With `deltas` the pieces of answers come
+   * along as they are streamed: these are not numbered (`seq` 0) and not kept. A connection has one subscription for a
+   * session; another replaces it. The first call of a method `async.*` in a session subscribes the connection to it
+   * from then on, without deltas, unless it was opened as `/ws?notifications=explicit` or has called `events.subscribe`
+   * or `events.unsubscribe` for the session.
    */
   "events.subscribe": {
     params: {
@@ -1902,6 +1965,75 @@ export interface Methods {
     };
     result: LimitsReport;
   };
+  /**
+   * Erase the content of conversations that ended longer ago, of mails and messages, and the log before that.
+   * `older_than` is written as `30d`, `12h` and the like, or in seconds. What is open stays, and so do dead letters,
+   * the user's mail until it is archived, and all that was used. Tasks, mails and messages stay known by their ids,
+   * without content. With `dry_run` nothing is changed, and the report tells what would be.
+   */
+  "session.prune": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** How long what has ended is kept: such as 30d or 12h, or seconds. */
+      olderThan?: string | number;
+      /** Whether nothing is to be changed: the answer tells what would be. */
+      dryRun?: boolean;
+    };
+    result: PruneReport;
+  };
+  /** How much room the session takes, by what is in it, and the database of all sessions. */
+  "session.storage": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: StorageReport;
+  };
+  /**
+   * Erase a conversation of an agent: what was said in it, its mails, and what the log tells of it, for good. Its tasks
+   * stay known by their ids, without content; dead letters in it are dismissed. Raises `StateError` while something in
+   * it waits or runs, and `UnknownThreadError`.
+   */
+  "task.deleteThread": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** The id of the conversation that it belongs to. */
+      threadId: string;
+    };
+    result: ThreadSummary;
+  };
+  /**
+   * Delete a room with all that was said in it, for good. Answers that are under way in it are cancelled. A room that
+   * is made later under the same id goes on with its numbers.
+   */
+  "room.delete": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+    };
+    result: RoomRecord;
+  };
+  /**
+   * Stop the agent and delete it with its conversations, mail, schedules and files, for good. What runs is cancelled,
+   * what waits for it is cancelled or archived, its locks are free, and whoever waits for its answer is told that there
+   * is none. It leaves its groups; a room in which it is alone goes with it. What it used still counts for the session.
+   * Its tasks stay known by their ids, without content: nothing is done twice.
+   */
+  "async.deleteAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: AgentStatus;
+  };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
     params: {
@@ -2022,6 +2154,15 @@ export interface Notifications {
     name: string;
     description: string;
     createdBy?: string;
+  };
+  /** An agent was deleted with its conversations, its mail and its schedules. What it used still counts. */
+  "agent.deleted": {
+    agentId: string;
+  };
+  /** A conversation of an agent was erased. */
+  "thread.deleted": {
+    agentId: string;
+    threadId: string;
   };
   /** An agent was started: it takes work. */
   "agent.started": {
@@ -2306,6 +2447,10 @@ export interface Notifications {
     members: string[];
     hopLimit: number;
   };
+  /** A room was deleted with all that was said in it. */
+  "room.deleted": {
+    roomId: string;
+  };
   /** An agent joined a room. */
   "room.member_added": {
     agentId: string;
@@ -2554,6 +2699,20 @@ export interface Notifications {
    */
   "clock.changed": {
     clockOffsetSeconds: number;
+  };
+  /**
+   * What ended before a time was erased, and the log begins later: whoever is not past `first_seq` takes a snapshot.
+   */
+  "session.pruned": {
+    before: number;
+    firstSeq: number;
+    threads: number;
+  };
+  /** What stood here was erased with the agent, the room or the thread that it was about. Its number stays. */
+  "log.erased": Record<string, never>;
+  /** What came before was pruned, so that a client that was away missed it: the next is `first_seq`. */
+  "log.skipped": {
+    firstSeq: number;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;
