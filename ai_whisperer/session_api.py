@@ -284,7 +284,7 @@ class SessionApi(Generic[AgentRef]):
     async def delete_room(self, room: RoomRef) -> RoomRecord:
         """Delete a room with all that was said in it, for good. Answers that are under way in it are cancelled.
 
-        A room that is made later under the same id goes on with its numbers.
+        A room that is made later under the same id continues with its numbers.
         """
 
     async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:

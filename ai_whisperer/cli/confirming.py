@@ -12,5 +12,5 @@ async def confirmed(call: Call, question: str, *, yes: bool) -> None:
     if yes:
         return
     if call.output.as_json:
-        raise typer.BadParameter("--json cannot ask for confirmation. Pass --yes to go on.")
+        raise typer.BadParameter("--json cannot ask for confirmation. Pass --yes to do it.")
     await call.output.ask(question)

@@ -10,7 +10,7 @@ from ai_whisperer.domain.record import Record
 class EventRecord(Record, frozen=True, kw_only=True):
     """A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task.
 
-    One with `erased_at` has no data any more.
+    One with `erased_at` no longer has data.
     """
 
     session_id: str

@@ -30,7 +30,7 @@ class MailRecord(Record, frozen=True, kw_only=True):
     """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it.
 
     An `awaited` mail is one whose sender waits for the answer, or did: its task's result is its reply. A mail with
-    `erased_at` has neither subject nor body any more.
+    `erased_at` no longer has a subject and a body.
     """
 
     session_id: str

@@ -24,8 +24,8 @@ class Erasure(Record, frozen=True, kw_only=True):
     """Conversations that are gone, of which something may be left: those of an agent up to the task of that arrival.
 
     `thread_id` is one of its threads, or empty for all of them. Without an `agent_id` it is a room, up to the message
-    of that number. Up to the number `told_until` the log no longer tells what was in them either, and their mails have
-    no content any more.
+    of that number. Up to the number `told_until` the log no longer tells what was in them either, and their mails no
+    longer have content.
     """
 
     session_id: str
@@ -50,7 +50,7 @@ class ThreadStanding(Record, frozen=True, kw_only=True):
 
 
 class Erased(msgspec.Struct, frozen=True, kw_only=True):
-    """What was erased, or would be: how many tasks, mails, events and messages have no content any more.
+    """What was erased, or would be: how many tasks, mails, events and messages no longer have content.
 
     `notifications` counts those that the log has no longer.
     """

@@ -18,8 +18,8 @@ class RoomKind(StrEnum):
 class RoomRecord(Record, frozen=True, kw_only=True):
     """A chat of the user with one agent or several. `seen` is the last message that each member was shown.
 
-    Messages up to the number `erased_until` have no text any more. A room that was deleted (`deleted_at`) is kept for
-    its numbers alone: one of the same id goes on with them.
+    Messages up to the number `erased_until` no longer have a text. A room that was deleted (`deleted_at`) is
+    kept for its numbers alone: one of the same id continues with them.
     """
 
     session_id: str
@@ -44,7 +44,7 @@ class MessageRecord(Record, frozen=True, kw_only=True):
     """One message of a room. `task_id` is the task whose answer it is; `hops` counts the agents before it in a row.
 
     `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
-    tasks in which they give it. One with `erased_at` has no text any more.
+    tasks in which they give it. One with `erased_at` no longer has a text.
     """
 
     session_id: str

@@ -171,7 +171,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     agent, as they were put last. `mails_received` and `mail_sequences`, the number of the last mail of a sender, know
     those mails that have a link. `rooms_last_at` is when something was said last in a room. `dead_tasks` counts the
     tasks that wait for a person, by agent. `first_seq` is where the log begins;
-    `has_marks` is whether there is something to erase.
+    `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -194,6 +194,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     last_seq: int
     last_at: float
     first_seq: int
+    erasures: tuple[Erasure, ...]
     has_marks: bool
 
 

@@ -143,6 +143,7 @@ def assemble(
         received=dict(snapshot.mails_received),
         on_reply=lambda *reply: switch.replied(*reply),  # noqa: PLW0108 - it is made below
     )
+    kernel.erasing.restore(snapshot.erasures)
     kernel.erasing.spared = mail.is_in_use
     continuations = Continuations(mail)
     switch = Switch(kernel, roster, reached, waits, cycles, mail, continuations, counters)

@@ -49,7 +49,7 @@ class Kernel:
         self.reads = reads
         self.ended_lately: Overlay[str, TaskRecord] = Overlay()
         self.log = log
-        self.erasing = Erasing(session_id, store, log)
+        self.erasing = Erasing(session_id, store, reads, log)
         self.clock = clock
         self.random = random
         self.ids = ids

@@ -244,6 +244,7 @@ class SqliteStore(SqliteRetention):
             last_arrival=max(arrivals, default=0),
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
             last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
+            erasures=tuple(await self.erasures(session_id)),
             has_marks=bool(self._all(queries.HAS_MARKS, key, bool)),
             first_seq=next(iter(self._all(queries.FIRST_SEQ, key, lambda row: int(row[0]))), 1),
         )
