@@ -293,6 +293,12 @@ class StoreLostError(StoreError):
     code = "store_lost"
 
 
+class ArchiveError(StoreError):
+    """The file of a backup or of an exported session cannot be used. Nothing was changed."""
+
+    code = "archive"
+
+
 class StoreReadOnlyError(StoreError):
     """The data folder cannot be written. Choose another or change its permissions."""
 

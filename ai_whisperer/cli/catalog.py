@@ -72,6 +72,12 @@ COMMANDS: Final = {
         "prune": "Erase the content of what ended longer ago, and the log before that; the database becomes smaller.",
         "storage": "Show how much room the session takes, by what is in it, and the database of all sessions.",
     },
+    "moving": {
+        "backup": "Write a backup of the data folder to a file, also while its server runs.",
+        "restore": "Put a backup into a data folder that has no database, or with --replace in place of what it has.",
+        "export": "Write one session to a file that people can read, with its files.",
+        "import": "Bring in a session that was exported.",
+    },
     "config": {
         "config": "Show every setting with its value and where the value came from.",
     },

@@ -30,7 +30,7 @@ from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import agents, locks, sessions, subscriptions, tools
 from ai_whisperer.protocol import limits as protocol
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
-from ai_whisperer.protocol.sessions import ServerInfo, TemplateDetails
+from ai_whisperer.protocol.sessions import ImportedSession, ServerInfo, TemplateDetails
 
 _LOOK_AGAIN_SECONDS = 5.0
 """Notifications say when to look whether all are at rest. They are hints, and this is the net under them."""
@@ -214,6 +214,14 @@ class Client(ClientTasks):
         """One session of the caller: this one unless another is named."""
         params = sessions.GetSession(session_id=self._session_id if session_id is None else session_id)
         return await self._call(sessions.GET_SESSION, params)
+
+    async def import_session(self, file: str, *, session_id: str | None = None) -> ImportedSession:
+        """Bring in a session that `whisperer export` wrote to a file, a path on the server's machine.
+
+        It gets its own id, or this one, which must be free. Only the principal `local` may.
+        """
+        params = sessions.ImportSession(file=str(file), session_id=session_id)
+        return await self._call(sessions.IMPORT_SESSION, params)
 
     async def delete_session(self, session_id: str) -> SessionSummary:
         """Stop all agents of the session and delete everything in it, for good."""

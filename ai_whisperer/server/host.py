@@ -33,6 +33,7 @@ from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.server.collector import Leftovers
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.store.archive import TransferReport
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import AnyFunction, as_tools
@@ -262,6 +263,14 @@ class SessionHost:
         self._deletions.add(deletion)
         deletion.add_done_callback(self._deleted)
         return await asyncio.shield(deletion)
+
+    async def import_session(self, principal: str, file: str, *, session_id: str | None, data: Path) -> TransferReport:
+        """Bring in a session from a file; it belongs to the principal. Raises `DuplicateIdError`, or `ArchiveError`."""
+        self._check_open()
+        importing = self._store.import_session(
+            Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
+        )
+        return await importing
 
     async def aged_sessions(self, seconds: float) -> list[str]:
         """The ids of the sessions whose log has something that is older."""

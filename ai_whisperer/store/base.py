@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
@@ -28,6 +29,7 @@ from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import StoreError
 from ai_whisperer.store import operations
+from ai_whisperer.store.archive import Progress, TransferReport
 from ai_whisperer.store.operations import Operation
 from ai_whisperer.store.tables import Row, Table
 
@@ -264,6 +266,16 @@ class Store(Protocol):
         smaller by it. If the process ends in between, the rest goes when the store is opened again. Until this returns
         nothing may be written to a session of this id. Raises `StoreInUseError` while somebody listens to it, and if it
         is being deleted already.
+        """
+        ...
+
+    async def import_session(
+        self, file: Path, *, owner: str, data: Path, session_id: str | None, on_progress: Progress
+    ) -> TransferReport:
+        """Bring an exported session in, under its own id or another, with its files into the data folder.
+
+        It is there when this returns, whole, or not at all. Raises `DuplicateIdError`, and an `ArchiveError` for what
+        cannot be read.
         """
         ...
 

@@ -136,6 +136,26 @@ class Table(Generic[_Kept]):
             found.append(_column(name, types[name]))
         return tuple(found)
 
+    @property
+    def columns_beside(self) -> int:
+        """How many columns no record has; they come first."""
+        return len(self._beside)
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The value of each column whose field has one by default, and None for the others that may be empty."""
+        fields = {field.name: field for field in msgspec.structs.fields(self._record)}
+        found: dict[str, Any] = {}
+        for column in self.columns:
+            field = fields.get(column.name)
+            if field is not None and not field.required:
+                default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+                plain = encode(default).decode() if column.kind is Kind.JSON and default is not None else default
+                found[column.name] = plain
+            elif column.is_nullable:
+                found[column.name] = None
+        return found
+
     def _taken(self, column: Column) -> str:
         """The expression for the value of a column, of the record `it`."""
         name = column.name

@@ -30,8 +30,9 @@ from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.operations import RowOperation
 from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
+from ai_whisperer.store.sqlite.deletion import SLICE_ROWS
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
-from ai_whisperer.store.sqlite.store import SLICE_ROWS, SqliteStore
+from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import SHAPE, Row
 from tests.contract.conftest import Run
 from tests.contract.records import agent, mail, task, tell, unit_with
