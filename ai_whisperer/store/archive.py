@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -152,7 +153,7 @@ class Reader:
             with self._archive.open(name) as member:
                 while piece := member.read(_CHUNK):
                     yield piece
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
             raise self._damaged(str(error)) from error
 
     @contextmanager

@@ -306,8 +306,6 @@ def test_a_session_that_was_not_imported_to_its_end_is_gone_after_a_crash(lived:
     target = tmp_path / "target"
 
     async def die_in_between() -> None:
-        from ai_whisperer.store.sqlite.transfer import import_session
-
         store = SqliteStore.open(target)
         submit, count = store.submit, 0
 
@@ -321,7 +319,7 @@ def test_a_session_that_was_not_imported_to_its_end_is_gone_after_a_crash(lived:
 
         store.submit = some  # type: ignore[method-assign]
         with pytest.raises(DiedError):
-            await import_session(store, tmp_path / "s.zip", owner="local", data=target)
+            await store.import_session(tmp_path / "s.zip", owner="local", data=target)
 
     asyncio.run(die_in_between())
     copy = tmp_path / "copy"

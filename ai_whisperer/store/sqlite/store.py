@@ -24,7 +24,6 @@ from ai_whisperer.domain.snapshot import InboxMail
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
 from ai_whisperer.errors import StoreCorruptError
 from ai_whisperer.store import tables
-from ai_whisperer.store.archive import Progress, TransferReport
 from ai_whisperer.store.base import FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.groups import GroupCommit
@@ -36,6 +35,7 @@ from ai_whisperer.store.sqlite.committers import Committer, InlineCommitter, Thr
 from ai_whisperer.store.sqlite.custody import Custody
 from ai_whisperer.store.sqlite.deletion import SqliteDeletion
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
+from ai_whisperer.store.sqlite.importing import SqliteImport
 from ai_whisperer.store.sqlite.retention import SqliteRetention
 from ai_whisperer.store.sqlite.writing import SqliteWriter
 from ai_whisperer.store.tables import Row
@@ -45,7 +45,7 @@ _LAST_CHARACTER = "\U0010ffff"
 _T = TypeVar("_T")
 
 
-class SqliteStore(SqliteDeletion, SqliteRetention):
+class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
     """See `Store` for the contract. Made by `open` or `in_memory`."""
 
     def __init__(
@@ -176,13 +176,6 @@ class SqliteStore(SqliteDeletion, SqliteRetention):
         _closed(self._writing)
         if self._custody is not None:
             self._custody.close()
-
-    async def import_session(
-        self, file: Path, *, owner: str, data: Path, session_id: str | None, on_progress: Progress
-    ) -> TransferReport:
-        from ai_whisperer.store.sqlite.transfer import import_session
-
-        return await import_session(self, file, owner=owner, data=data, session_id=session_id, on_progress=on_progress)
 
     async def load(self, session_id: str) -> SessionSnapshot:
         key = (session_id,)
