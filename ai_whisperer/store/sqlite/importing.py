@@ -145,6 +145,8 @@ def _row_of(table: Table[Any], line: Mapping[str, Any], session_id: str) -> Row:
 def _kept(column: Column, value: Any) -> Any:
     if column.kind is Kind.JSON:
         return None if value is None and column.is_nullable else msgspec.json.encode(value).decode()
+    if column.kind is Kind.REAL and isinstance(value, str):
+        return float(value)
     return value
 
 

@@ -6,6 +6,7 @@ It is read at one moment of the database, whoever has the folder open.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -117,6 +118,8 @@ def _lines_of(connection: apsw.Connection, table: Table[Any], session_id: str) -
 
 
 def _shown(column: Column, value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no word for it
     if value is None or column.kind is not Kind.JSON:
         return bool(value) if value is not None and column.kind is Kind.BOOLEAN else value
     return msgspec.json.decode(value)
