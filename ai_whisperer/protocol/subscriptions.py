@@ -54,11 +54,10 @@ class ListNotifications(InSession, frozen=True, kw_only=True):
 
 
 class NotificationList(msgspec.Struct, frozen=True, kw_only=True):
-    """Notifications, in order; `first_seq` and `last_seq` are the numbers of the oldest and the newest there are."""
+    """Notifications, in order; `last_seq` is the number of the newest that there is."""
 
     notifications: list[Notification]
     last_seq: int
-    first_seq: int = 1
 
 
 def frame_of(note: Notification) -> bytes:

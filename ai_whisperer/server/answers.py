@@ -112,7 +112,7 @@ async def list_notifications(
     session: AsyncAgentSessionManager, params: subscriptions.ListNotifications
 ) -> subscriptions.NotificationList:
     notes = await session.notifications(after=params.after, limit=params.limit)
-    return subscriptions.NotificationList(notifications=notes, last_seq=session.last_seq, first_seq=session.first_seq)
+    return subscriptions.NotificationList(notifications=notes, last_seq=session.last_seq)
 
 
 # Whoever decides is written down: the principal whose session it is.

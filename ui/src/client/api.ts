@@ -154,7 +154,7 @@ export interface DeadLetters {
 }
 
 /**
- * What was erased, or would be: how many tasks, mails, events and messages have no content any more. `notifications`
+ * What was erased, or would be: how many tasks, mails, events and messages no longer have content. `notifications`
  * counts those that the log has no longer.
  */
 export interface Erased {
@@ -173,7 +173,7 @@ export interface EventList {
 
 /**
  * A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task. One with
- * `erasedAt` has no data any more.
+ * `erasedAt` no longer has data.
  */
 export interface EventRecord {
   sessionId: string;
@@ -281,6 +281,14 @@ export type IdKind = "approval" | "mail" | "room" | "schedule" | "task";
 /** Ids, in order. */
 export interface IdList {
   ids: string[];
+}
+
+/** A session that was imported: how many rows of each kind there are, and how many files. */
+export interface ImportedSession {
+  sessionId: string;
+  file: string;
+  rows: Record<string, number>;
+  files: number;
 }
 
 /** A mail of the user that is neither archived nor dead. `arrival` is its place in the session's order. */
@@ -452,8 +460,8 @@ export interface MailList {
 
 /**
  * A durable message. `sequence` counts the mails of one sender; `taskId` is the task that handles it. An `awaited` mail
- * is one whose sender waits for the answer, or did: its task's result is its reply. A mail with `erasedAt` has neither
- * subject nor body any more.
+ * is one whose sender waits for the answer, or did: its task's result is its reply. A mail with `erasedAt` no longer
+ * has a subject and a body.
  */
 export interface MailRecord {
   sessionId: string;
@@ -514,7 +522,7 @@ export interface MessageList {
 /**
  * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
  * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
- * tasks in which they give it. One with `erasedAt` has no text any more.
+ * tasks in which they give it. One with `erasedAt` no longer has a text.
  */
 export interface MessageRecord {
   sessionId: string;
@@ -535,11 +543,10 @@ export interface MessageRecord {
 /** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
 export type MissedRuns = "all" | "once" | "skip";
 
-/** Notifications, in order; `firstSeq` and `lastSeq` are the numbers of the oldest and the newest there are. */
+/** Notifications, in order; `lastSeq` is the number of the newest that there is. */
 export interface NotificationList {
   notifications: Notification[];
   lastSeq: number;
-  firstSeq: number;
 }
 
 /**
@@ -690,8 +697,8 @@ export interface RoomList {
 
 /**
  * A chat of the user with one agent or several. `seen` is the last message that each member was shown. Messages up to
- * the number `erasedUntil` have no text any more. A room that was deleted (`deletedAt`) is kept for its numbers alone:
- * one of the same id goes on with them.
+ * the number `erasedUntil` no longer have a text. A room that was deleted (`deletedAt`) is kept for its numbers alone:
+ * one of the same id continues with them.
  */
 export interface RoomRecord {
   sessionId: string;
@@ -2008,7 +2015,7 @@ export interface Methods {
   };
   /**
    * Delete a room with all that was said in it, for good. Answers that are under way in it are cancelled. A room that
-   * is made later under the same id goes on with its numbers.
+   * is made later under the same id continues with its numbers.
    */
   "room.delete": {
     params: {
@@ -2069,6 +2076,19 @@ export interface Methods {
       sessionId: string;
     };
     result: Snapshot;
+  };
+  /**
+   * Bring in a session that `whisperer export` wrote to a file on the server's machine; the caller owns it. Only the
+   * principal `local` may. It gets its own id, or `sessionId`, which must be free.
+   */
+  "session.import": {
+    params: {
+      /** The path of the file, on the machine of the server. */
+      file: string;
+      /** The id of the session. */
+      sessionId?: string | null;
+    };
+    result: ImportedSession;
   };
   /** Stop all agents of the session and delete everything in it, for good. */
   "session.delete": {

@@ -76,7 +76,16 @@ function stage(
       sender: "user",
       text: "",
     },
-    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index, ...fields },
+    ...{
+      mentions: [],
+      asked: {},
+      taskId: null,
+      hops: 0,
+      cause: "",
+      createdAt: 1_000 + index,
+      erasedAt: null,
+      ...fields,
+    },
   }));
   const started = (agentId: string) => note("agent.started", { agentId, reason: "" });
   const before = [created("ann"), created("bob"), started("ann"), started("bob"), note("room.created", GROUP)];
@@ -97,7 +106,16 @@ function stage(
 function opened(roomId: string): RoomRecord {
   const notes = [note("room.created", { ...GROUP, roomId })];
   usePage.setState(({ live }) => ({ live: reduce(live, notes) }));
-  return { ...GROUP, roomId, sessionId: "default", lastNumber: 0, seen: {}, createdAt: 0 };
+  return {
+    ...GROUP,
+    roomId,
+    sessionId: "default",
+    lastNumber: 0,
+    seen: {},
+    createdAt: 0,
+    erasedUntil: 0,
+    deletedAt: null,
+  };
 }
 
 function show(address = "/s/default/chats/team") {

@@ -44,6 +44,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     notBefore: null,
     restarts: 0,
     dismissedAt: null,
+    erasedAt: null,
     ...fields,
   };
 }
@@ -101,6 +102,7 @@ export function aMail(mailId: string, fields: Partial<MailRecord> = {}): MailRec
     readAt: null,
     awaited: false,
     origin: null,
+    erasedAt: null,
     ...fields,
   };
 }

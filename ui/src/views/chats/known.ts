@@ -84,7 +84,7 @@ function heardOne(known: Known, note: Notification): Known {
     case "room.message": {
       if (known.messages.has(note.params.number)) return known;
       const { sessionId, cause, at } = note;
-      return read(known, [{ ...note.params, sessionId, cause, createdAt: at, asked: {} }]);
+      return read(known, [{ ...note.params, sessionId, cause, createdAt: at, asked: {}, erasedAt: null }]);
     }
     case "room.answering": {
       const { number, agentId, taskId } = note.params;

@@ -8,6 +8,7 @@ import { useRefreshing } from "../../state/refreshing";
 import { ChangeLimit } from "./ChangeLimit";
 import { LimitTable } from "./LimitTable";
 import { Reached } from "./Reached";
+import { Storage } from "./Storage";
 import { UsageTable } from "./UsageTable";
 import "./limits.css";
 
@@ -76,6 +77,7 @@ export default function LimitsView() {
         <Reached agentId={agentId} />
       </div>
       <UsageTable agentId={agentId} onAgent={lead} />
+      {!isPast && <Storage />}
       {changing && (
         <ChangeLimit
           limit={changing}
