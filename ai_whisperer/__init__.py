@@ -96,7 +96,11 @@ if TYPE_CHECKING:
     from ai_whisperer.scripting import wait_task as wait_task
     from ai_whisperer.scripting import wait_until_done as wait_until_done
     from ai_whisperer.scripting import wake_agent as wake_agent
+    from ai_whisperer.store.sqlite.backup import backup as backup
+    from ai_whisperer.store.sqlite.backup import restore as restore
     from ai_whisperer.store.sqlite.custody import accept_loss as accept_loss
+    from ai_whisperer.store.sqlite.transfer import export_session as export_session
+    from ai_whisperer.store.sqlite.transfer import import_into_folder as import_into_folder
     from ai_whisperer.task_stream import TaskStream as TaskStream
     from ai_whisperer.templates.library import TemplateLibrary as TemplateLibrary
     from ai_whisperer.templates.library import load_template as load_template
@@ -134,7 +138,9 @@ _HOMES = {
         "mailbox pause_agent pause_schedule reply_mail resume_agent resume_schedule run_task send_mail "
         "send_mails send_task sent_mail sleep_agent start_agent stop_agent wait_task wait_until_done wake_agent"
     ),
+    "store.sqlite.backup": "backup restore",
     "store.sqlite.custody": "accept_loss",
+    "store.sqlite.transfer": "export_session import_into_folder",
     "task_stream": "TaskStream",
     "templates.library": "TemplateLibrary load_template",
     "templates.parsing": "Template",

@@ -112,6 +112,12 @@ class UnknownTaskError(NotFoundError):
     code = "unknown_task"
 
 
+class UnknownThreadError(NotFoundError):
+    """The agent has no thread with that id."""
+
+    code = "unknown_thread"
+
+
 class UnknownMailError(NotFoundError):
     """There is no mail with that id in this mailbox."""
 
@@ -182,6 +188,12 @@ class StateError(ConflictError):
     """The call does not fit the present state; nothing was changed."""
 
     code = "wrong_state"
+
+
+class LogPrunedError(ConflictError):
+    """The log no longer has what was asked for: it was pruned. Take a snapshot, and follow the log after it."""
+
+    code = "log_pruned"
 
 
 class QueueFullError(ConflictError):
@@ -297,6 +309,12 @@ class StoreLostError(StoreError):
     """Something that was acknowledged is no longer in the data folder. Restore a backup, or accept the loss."""
 
     code = "store_lost"
+
+
+class ArchiveError(StoreError):
+    """The file of a backup or of an exported session cannot be used. Nothing was changed."""
+
+    code = "archive"
 
 
 class StoreReadOnlyError(StoreError):

@@ -30,6 +30,7 @@ from ai_whisperer.domain.memory import MemoryFile, MemoryText
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.providers import ProviderAccount
 from ai_whisperer.domain.questions import QuestionRecord, QuestionState
+from ai_whisperer.domain.retention import PruneReport, StorageReport
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
@@ -120,6 +121,14 @@ class SessionApi(Generic[AgentRef]):
 
     async def wake_agent(self, agent_id: AgentRef, *, reason: str = "woken by the user") -> AgentStatus:
         """End the agent's sleep; it is told the reason."""
+
+    async def delete_agent(self, agent_id: AgentRef) -> AgentStatus:
+        """Stop the agent and delete it with its conversations, mail, schedules and files, for good.
+
+        What runs is cancelled, what waits for it is cancelled or archived, its locks are free, and whoever waits for
+        its answer is told that there is none. It leaves its groups; a room in which it is alone goes with it. What it
+        used still counts for the session. Its tasks stay known by their ids, without content: nothing is done twice.
+        """
 
     async def get_agent_status(self, agent_id: AgentRef) -> AgentStatus:
         """What one agent is doing."""
@@ -267,6 +276,13 @@ class SessionApi(Generic[AgentRef]):
         keeps all of it. A caller that gives a `task_id` may call again: it is done once.
         """
 
+    async def delete_thread(self, agent_id: AgentRef, thread_id: str) -> ThreadSummary:
+        """Erase a conversation of an agent: what was said in it, its mails, and what the log tells of it, for good.
+
+        Its tasks stay known by their ids, without content; dead letters in it are dismissed. Raises `StateError` while
+        something in it waits or runs, and `UnknownThreadError`.
+        """
+
     async def dead_letters(self) -> DeadLetters:
         """The tasks and mails that could not be done and wait for a person."""
 
@@ -337,6 +353,12 @@ class SessionApi(Generic[AgentRef]):
 
     async def get_room(self, room: RoomRef) -> RoomRecord:
         """The room as it is now; raises `UnknownRoomError`."""
+
+    async def delete_room(self, room: RoomRef) -> RoomRecord:
+        """Delete a room with all that was said in it, for good. Answers that are under way in it are cancelled.
+
+        A room that is made later under the same id continues with its numbers.
+        """
 
     async def add_member(self, room: RoomRef, agent_id: AgentRef) -> RoomRecord:
         """Let an agent into a group; it can see what was said before."""
@@ -537,6 +559,17 @@ class SessionApi(Generic[AgentRef]):
 
     async def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
         """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
+
+    async def prune(self, *, older_than: str | float = "30d", dry_run: bool = False) -> PruneReport:
+        """Erase the content of conversations that ended longer ago, of mails and messages, and the log before that.
+
+        `older_than` is written as `30d`, `12h` and the like, or in seconds. What is open stays, and so do dead letters,
+        the user's mail until it is archived, and all that was used. Tasks, mails and messages stay known by their ids,
+        without content. With `dry_run` nothing is changed, and the report tells what would be.
+        """
+
+    async def storage(self) -> StorageReport:
+        """How much room the session takes, by what is in it, and the database of all sessions."""
 
     async def usage(self, task: TaskRef | None = None) -> UsageReport:
         """What the agents of the session have used, each and together; of a task, what all its tree has used."""

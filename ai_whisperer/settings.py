@@ -31,6 +31,7 @@ _Token = Annotated[str, Meta(pattern=r"^[!-~]+\Z")]
 _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z")]
 _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
+_Age = Annotated[str, Meta(pattern=r"^\d{1,6}(\.\d{1,6})?[smhdw]\Z")]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 
 
@@ -129,6 +130,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             extra={"expected": "limits by name, a number each (in a variable: max_queue_length=100,max_tokens=5000)"},
         ),
     ] = SessionLimits()
+    prune_older_than: Annotated[
+        _Age | None,
+        Meta(
+            description="How long what has ended is kept; what is older is pruned once a day. All is kept if unset.",
+            extra={"expected": "an age such as 30d, 12h or 8w"},
+        ),
+    ] = None
     session: Annotated[
         str, Meta(min_length=1, max_length=200, description="Session that the command line and scripts talk to.")
     ] = "default"

@@ -57,6 +57,7 @@ DeliverOption = Annotated[
         help="When it is heard: in its turn, or before the next step of the task at work.",
     ),
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
 TimeoutOption = Annotated[
     float | None,

@@ -27,10 +27,10 @@ COMMANDS: Final = {
         "stop": "Cancel what an agent runs and free everything. Its mail and its queue are kept.",
         "sleep": "Let an agent sleep for a time, until a time, or until an event, whichever comes first.",
         "wake": "End the sleep of an agent.",
-        "agents": "Show the agents; create one.",
+        "agents": "Show the agents; create or delete one.",
     },
     "tasks": {
-        "tasks": "Show the tasks; send, cancel or retry one.",
+        "tasks": "Show the tasks; send, cancel or retry one; show or erase threads.",
     },
     "context": {
         "context": "Show what an agent's model is shown of a conversation; make it shorter.",
@@ -40,7 +40,7 @@ COMMANDS: Final = {
     },
     "chat": {
         "chat": "Talk with an agent, or with several in a group; Ctrl-D ends it.",
-        "rooms": "Show the rooms; open a group, read it, post in it.",
+        "rooms": "Show the rooms; open a group, read it, post in it, delete it.",
     },
     "watch": {
         "watch": "Watch the agents at work: a live table and the last events; Ctrl-C ends it.",
@@ -81,6 +81,16 @@ COMMANDS: Final = {
         "usage": "Show what the agents have used, each and together.",
         "sessions": "Show your sessions; create or delete one.",
         "templates": "Show the templates that agents can be made of; check them.",
+    },
+    "retention": {
+        "prune": "Erase the content of what ended longer ago, and the log before that; the database becomes smaller.",
+        "storage": "Show how much room the session takes, by what is in it, and the database of all sessions.",
+    },
+    "moving": {
+        "backup": "Write a backup of the data folder to a file, also while its server runs.",
+        "restore": "Put a backup into a data folder that has no database, or with --replace in place of what it has.",
+        "export": "Write one session to a file that people can read, with its files.",
+        "import": "Bring in a session that was exported.",
     },
     "config": {
         "config": "Show every setting with its value and where the value came from.",

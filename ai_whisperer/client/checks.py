@@ -21,6 +21,7 @@ from ai_whisperer.core.mailbox import check_mail_text, mark_of, priority_of
 from ai_whisperer.core.output_types import schema_of
 from ai_whisperer.core.paging import checked_id, checked_kind, checked_limit, checked_position
 from ai_whisperer.core.questions import question_state
+from ai_whisperer.core.retention import age_in_seconds
 from ai_whisperer.core.rooms import check_hop_limit, check_message_text, check_title, room_id_of
 from ai_whisperer.core.schedules import check_schedule, schedule_from, schedule_id_of
 from ai_whisperer.core.signals import check_event_data, check_event_name
@@ -124,8 +125,10 @@ CHECKS: Mapping[str, Check] = {
     "mark_mail.state": mark_of,
     "template": _checked_template,
     "text": _kept(check_message_text),
+    "older_than": age_in_seconds,
     "thread_id": checked_id,
     "send_task.thread_id": _text("thread_id"),
+    "delete_thread.thread_id": _text("id of a thread", max_bytes=_MAX_ID_BYTES),
     "timeout_seconds": _kept(lambda given: deadline_after(given, now=0.0)),
     "title": _kept(check_title),
     "to": agent_name,

@@ -33,7 +33,7 @@ from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.protocol import agents, locks, mail, sessions, subscriptions, tools
 from ai_whisperer.protocol import limits as protocol
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
-from ai_whisperer.protocol.sessions import ServerInfo, TemplateDetails
+from ai_whisperer.protocol.sessions import ImportedSession, ServerInfo, TemplateDetails
 
 _ANY_SIZE = sys.maxsize
 """How long a mail may be is for the server to say."""
@@ -104,7 +104,8 @@ class Client(ClientTasks):
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
         It continues across lost connections and restarts of the server without a gap and without a repetition. With
-        `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        `deltas` the pieces of answers come along as they are streamed, unnumbered. Where the log was pruned a
+        `log.skipped` says so: take a `snapshot` to know what the session is like.
         """
         position = None if after is None else checked_position(after)
         return self._hub.stream(self._session_id, after=position, deltas=deltas)
@@ -225,6 +226,14 @@ class Client(ClientTasks):
         """One session of the caller: this one unless another is named."""
         params = sessions.GetSession(session_id=self._session_id if session_id is None else session_id)
         return await self._call(sessions.GET_SESSION, params)
+
+    async def import_session(self, file: str, *, session_id: str | None = None) -> ImportedSession:
+        """Bring in a session that `whisperer export` wrote to a file, a path on the server's machine.
+
+        It gets its own id, or this one, which must be free. Only the principal `local` may.
+        """
+        params = sessions.ImportSession(file=str(file), session_id=session_id)
+        return await self._call(sessions.IMPORT_SESSION, params)
 
     async def delete_session(self, session_id: str) -> SessionSummary:
         """Stop all agents of the session and delete everything in it, for good."""

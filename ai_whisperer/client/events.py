@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from contextlib import suppress
 from random import Random
@@ -17,8 +18,15 @@ from ai_whisperer.client.dialing import UnreachableError, dial, in_time, not_und
 from ai_whisperer.client.link import UNREADABLE, Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.domain.notifications.sessions import SessionClosed
-from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, StateError, UnknownSessionError
+from ai_whisperer.domain.notifications.sessions import LogSkipped, SessionClosed
+from ai_whisperer.errors import (
+    ClosedError,
+    ConnectionLostError,
+    InvalidInputError,
+    LogPrunedError,
+    StateError,
+    UnknownSessionError,
+)
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
 
@@ -43,7 +51,8 @@ class EventStream:
     and comes back, the stream resumes after the last notification that it gave. Nothing is read ahead but a few frames:
     a reader that takes its time slows nobody. The pieces of answers (`deltas`) are not kept by the server: those that
     are sent during an outage are lost. If the session is deleted, the stream ends with `UnknownSessionError`, also if
-    another session has its id by then: that one has a log of its own.
+    another session has its id by then: that one has a log of its own. What was pruned before it could be given is
+    skipped: a `log.skipped` without a number stands in its place, and the next is the first that is kept.
 
     It begins when the first notification is asked for, or with `async with`, which also ends it.
     """
@@ -68,6 +77,7 @@ class EventStream:
         self._socket: ClientConnection | None = None
         self._followed: float | None = None
         self._early: deque[Incoming] = deque()
+        self._skipped: Notification | None = None
         self._is_read = False
         self._closed = False
 
@@ -118,6 +128,9 @@ class EventStream:
     async def _next(self) -> Notification | None:
         """What comes next, or None if that is not a new notification."""
         socket = await self._connected()
+        if self._skipped is not None:
+            skipped, self._skipped = self._skipped, None
+            return skipped
         try:
             incoming = self._early.popleft() if self._early else read_incoming(await socket.recv(decode=False))
             if incoming.method != SessionClosed.wire_name:
@@ -165,6 +178,8 @@ class EventStream:
                 self._socket = await self._subscribed()
             except UNREADABLE as error:
                 raise not_understood(self._address, error) from error
+            except LogPrunedError as error:
+                self._skip(error)
             except (UnreachableError, ConnectionClosed, ClosedError) as error:
                 if self._patience.is_over:
                     raise ConnectionLostError(
@@ -173,6 +188,15 @@ class EventStream:
                     ) from error
                 await self._patience.pause()
         return self._socket
+
+    def _skip(self, error: LogPrunedError) -> None:
+        """Go on with the first notification that is kept, and say that there were others before it."""
+        first = error.data.get("firstSeq")
+        if not isinstance(first, int) or first <= (self._after or 0) + 1:
+            raise error
+        self._after = first - 1
+        told = LogSkipped(first_seq=first)
+        self._skipped = Notification.unnumbered(told, session_id=self._session_id, cause="", at=time.time())
 
     def _check_open(self) -> None:
         if self._closed:

@@ -54,10 +54,14 @@ class AddressBook:
             self._ids[name] = agent_id
         self._known[agent_id] = agent_id
 
-    def replace(self, agent_id: str, old: AgentDefinition, new: AgentDefinition) -> None:
-        """Give an agent the names of its new definition; raises `DuplicateIdError` and keeps the old ones."""
+    def remove(self, agent_id: str) -> None:
+        """Forget all names of an agent."""
         self._ids = {name: known for name, known in self._ids.items() if known != agent_id}
         del self._known[agent_id]
+
+    def replace(self, agent_id: str, old: AgentDefinition, new: AgentDefinition) -> None:
+        """Give an agent the names of its new definition; raises `DuplicateIdError` and keeps the old ones."""
+        self.remove(agent_id)
         try:
             self.add(agent_id, new)
         except DuplicateIdError:

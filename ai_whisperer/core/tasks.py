@@ -71,6 +71,10 @@ def summary_of(task: TaskRecord) -> str:
 
 def check_answered(task: TaskRecord) -> ChannelResponse:
     """The answer of a task that has ended; raises `TaskEndedError` if it ended without one."""
+    if task.erased_at is not None:
+        raise TaskEndedError(
+            f"Task {task.id} ended as {task.state} and was erased since: its answer is not kept. It was not done again."
+        )
     if task.result is None:
         why = task.error.message if task.error else "no reason was recorded"
         raise TaskEndedError(f"Task {task.id} ended as {task.state}: {why}")

@@ -29,7 +29,8 @@ class MailState(StrEnum):
 class MailRecord(Record, frozen=True, kw_only=True):
     """A durable message. `sequence` counts the mails of one sender; `task_id` is the task that handles it.
 
-    An `awaited` mail is one whose sender waits for the answer, or did: its task's result is its reply.
+    An `awaited` mail is one whose sender waits for the answer, or did: its task's result is its reply. A mail with
+    `erased_at` no longer has a subject and a body.
     """
 
     session_id: str
@@ -50,6 +51,7 @@ class MailRecord(Record, frozen=True, kw_only=True):
     read_at: float | None = None
     awaited: bool = False
     origin: Origin | None = None
+    erased_at: float | None = None
 
     @property
     def mail_id(self) -> str:

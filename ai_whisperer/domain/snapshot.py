@@ -169,10 +169,11 @@ class Snapshot(Record, frozen=True, kw_only=True):
 
     `waits` are in the order in which they began. `dead_tasks` and `dead_mails` count what waits for a person, failed
     tasks among them, dismissed ones not. `clock_offset_seconds` is how far the wall clock of the server is ahead of the
-    session's: not 0 if it was set while something was counted.
+    session's: not 0 if it was set while something was counted. The log has notifications from `first_seq` on.
     """
 
     last_seq: int
+    first_seq: int
     at: float
     clock_offset_seconds: int
     agents: tuple[AgentStatus, ...]

@@ -175,7 +175,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     `restarts` counts the times its loop crashed; it does not begin again before `not_before`, nor does one at whose
     start the process died again and again. `dismissed_at` is when a person dismissed the dead letter. `notes` is what
     the agent was told of its memory at the beginning of the task, `parts` are the images and files given with it.
-    `joined_step` is the step of another task before which its prompt was said, if it has joined that.
+    `joined_step` is the step of another task before which its prompt was said, if it has joined that. Of a task with
+    `erased_at` only the standing is kept: that it was given and how it ended, without prompt, answer and steps.
     """
 
     session_id: str
@@ -207,6 +208,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     notes: str | None = None
     parts: tuple[Attachment, ...] | None = None
     joined_step: str | None = None
+    erased_at: float | None = None
 
     @property
     def task_id(self) -> str:

@@ -18,6 +18,7 @@ from ai_whisperer.protocol import (
     providers,
     questions,
     resources,
+    retention,
     rooms,
     schedules,
     sessions,
@@ -46,6 +47,7 @@ _PARTS = (
     questions,
     tools,
     limits,
+    retention,
     sessions,
 )
 

@@ -39,6 +39,25 @@ class DeleteSession(InSession, frozen=True, kw_only=True):
     """Stop all agents of the session and delete everything in it, for good."""
 
 
+class ImportSession(Params, frozen=True, kw_only=True):
+    """Bring in a session that `whisperer export` wrote to a file on the server's machine; the caller owns it.
+
+    Only the principal `local` may. It gets its own id, or `sessionId`, which must be free.
+    """
+
+    file: str
+    session_id: str | None = None
+
+
+class ImportedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that was imported: how many rows of each kind there are, and how many files."""
+
+    session_id: str
+    file: str
+    rows: dict[str, int]
+    files: int
+
+
 class GetSnapshot(InSession, frozen=True, kw_only=True):
     """All that can be seen of the session at one moment; subscribe after its `lastSeq` to follow from there."""
 
@@ -132,6 +151,7 @@ CREATE_SESSION = Method("session.create", CreateSession, SessionSummary)
 LIST_SESSIONS = Method("session.list", ListSessions, SessionList, effect=Effect.READS)
 GET_SESSION = Method("session.get", GetSession, SessionSummary, effect=Effect.READS)
 GET_SNAPSHOT = Method("session.snapshot", GetSnapshot, Snapshot, "snapshot", Effect.READS)
+IMPORT_SESSION = Method("session.import", ImportSession, ImportedSession)
 DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
 LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList, "list_templates", Effect.READS)
 GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails, effect=Effect.READS)

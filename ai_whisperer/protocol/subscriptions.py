@@ -16,8 +16,10 @@ EXPLICIT = "explicit"
 class Subscribe(InSession, frozen=True, kw_only=True):
     """Send the session's notifications to this connection, from the one after `after` on.
 
-    0 is from the start; without it, from now on. With `deltas` the pieces of answers come along as they are streamed:
-    these are not numbered (`seq` 0) and not kept. A connection has one subscription for a session; another replaces it.
+    0 is from the start; without it, from now on. If what follows `after` was pruned, the error `log_pruned` has the
+    first number that is kept as `firstSeq`: take `session.snapshot` and subscribe after its `lastSeq`. With `deltas`
+    the pieces of answers come along as they are streamed: these are not numbered (`seq` 0) and not kept. A connection
+    has one subscription for a session; another replaces it.
     The first call of a method `async.*` in a session subscribes the connection to it from then on, without deltas,
     unless it was opened as `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for
     the session.
@@ -34,12 +36,15 @@ class Unsubscribe(InSession, frozen=True, kw_only=True):
 class Subscribed(msgspec.Struct, frozen=True, kw_only=True):
     """`after` is where the subscription begins or ended, `last_seq` the newest notification that there is.
 
+    The log begins at `first_seq`.
+
     A session that was deleted and made again under the same id has another `created_at`, and another log.
     """
 
     session_id: str
     after: int
     last_seq: int
+    first_seq: int = 1
     created_at: float = 0.0
 
 

@@ -214,6 +214,19 @@ async def get_snapshot(caller: Caller, params: sessions.GetSnapshot) -> Snapshot
         return await (await caller.reading(params.session_id)).snapshot()
 
 
+@answers(sessions.IMPORT_SESSION)
+async def import_session(caller: Caller, params: sessions.ImportSession) -> sessions.ImportedSession:
+    if caller.principal != LOCAL:
+        raise ForbiddenError(
+            f"Only the principal '{LOCAL}' may import from a file of the server's machine, and you are "
+            f"'{caller.principal}'; nothing was changed."
+        )
+    report = await caller.host.import_session(
+        caller.principal, params.file, session_id=params.session_id, data=caller.settings.data
+    )
+    return sessions.ImportedSession(**asdict(report))
+
+
 @answers(sessions.DELETE_SESSION)
 async def delete_session(caller: Caller, params: sessions.DeleteSession) -> SessionSummary:
     return await caller.host.delete(caller.principal, params.session_id)

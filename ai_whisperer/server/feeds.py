@@ -53,7 +53,9 @@ class Feeds:
         feed = Feed(session.session_id, subscription, outbox, self._audiences, on_closed=self._closed)
         self._feeds[session.session_id] = feed
         feed.begin()
-        return Subscribed(session_id=session.session_id, after=feed.sent, last_seq=last_seq)
+        return Subscribed(
+            session_id=session.session_id, after=feed.sent, last_seq=last_seq, first_seq=session.first_seq
+        )
 
     def is_settled(self, session_id: str) -> bool:
         """Whether the client has said if it wants the notifications of the session, or follows it already."""
@@ -69,7 +71,9 @@ class Feeds:
         self._settled.add(session.session_id)
         feed = self._end(session.session_id)
         after = session.last_seq if feed is None else feed.sent
-        return Subscribed(session_id=session.session_id, after=after, last_seq=session.last_seq)
+        return Subscribed(
+            session_id=session.session_id, after=after, last_seq=session.last_seq, first_seq=session.first_seq
+        )
 
     def last_word(self) -> str:
         """The numbers to go on from: whoever reconnects with them misses nothing. A number is there whole or not."""

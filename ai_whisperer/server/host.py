@@ -18,6 +18,7 @@ from ai_whisperer.core.paging import can_be_id, checked_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.retention import PruneReport
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ClosedError, DuplicateIdError, UnknownSessionError, WhispererError
@@ -32,6 +33,7 @@ from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.server.collector import Leftovers
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.store.archive import TransferReport
 from ai_whisperer.store.base import SERVER, Store, Unit
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import AnyFunction, as_tools
@@ -261,6 +263,26 @@ class SessionHost:
         self._deletions.add(deletion)
         deletion.add_done_callback(self._deleted)
         return await asyncio.shield(deletion)
+
+    async def import_session(self, principal: str, file: str, *, session_id: str | None, data: Path) -> TransferReport:
+        """Bring in a session from a file; it belongs to the principal. Raises `DuplicateIdError`, or `ArchiveError`."""
+        self._check_open()
+        importing = self._store.import_session(
+            Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
+        )
+        return await importing
+
+    async def aged_sessions(self, seconds: float) -> list[str]:
+        """The ids of the sessions whose log has something that is older."""
+        return await self._store.aged_sessions(self._clock.now() - seconds)
+
+    async def prune(self, session_id: str, *, older_than: str) -> PruneReport | None:
+        """Prune a session, whoever it belongs to; it is opened for that. None if it is not there any more."""
+        self._check_open()
+        record = await self._record(session_id)
+        if record is None or session_id in self._deleting:
+            return None
+        return await (await self.session(record.owner, session_id)).prune(older_than=older_than)
 
     @property
     def sandbox_name(self) -> str:

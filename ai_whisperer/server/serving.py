@@ -40,6 +40,7 @@ from ai_whisperer.server.app import Application
 from ai_whisperer.server.gate import check_binding, own_url
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
+from ai_whisperer.server.pruning import prune_daily
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.templates.library import TemplateLibrary
@@ -175,12 +176,21 @@ async def running(
         app = Application(host, tokens, settings=settings, port=port)
         address = address_of(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
+        if settings.prune_older_than is not None:
+            pruning = asyncio.create_task(prune_daily(host, settings.prune_older_than), name="pruning")
+            stack.push_async_callback(_ended, pruning)
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with announced(settings.data, address):
                 try:
                     yield RunningServer(address, host, sandbox, port=port)
                 finally:
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """End what runs beside the server."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def address_of(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
@@ -16,8 +17,10 @@ from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications.sessions import LogErased
 from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.record import Record
+from ai_whisperer.domain.retention import Erased, Erasure, Horizon, StoredPart, ThreadStanding
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
@@ -28,6 +31,7 @@ from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import StoreError
 from ai_whisperer.store import operations
+from ai_whisperer.store.archive import Progress, TransferReport
 from ai_whisperer.store.operations import Operation
 from ai_whisperer.store.tables import Row, Table
 
@@ -38,6 +42,11 @@ SERVER = ""
 
 Listener = Callable[[Sequence[Note], Sequence[int]], None]
 """Is told of what was just committed, and about how many bytes each takes."""
+
+Spared = Callable[[str], bool]
+"""Whether the mail of this id is in use now, and so must stay."""
+
+_ALL_ROWS = 1 << 40
 
 FailureListener = Callable[[BaseException], None]
 
@@ -50,7 +59,7 @@ class Unit:
     the commits.
     """
 
-    __slots__ = ("changes", "deleted_sessions", "notes", "on_refused")
+    __slots__ = ("changes", "deleted_sessions", "horizons", "notes", "on_refused")
 
     def __init__(self, on_refused: FailureListener | None = None) -> None:
         """`on_refused` is called if the store refuses this unit. Later units with the same one are refused too.
@@ -61,6 +70,7 @@ class Unit:
         self.changes: list[Change] = []
         self.notes: list[Note] = []
         self.deleted_sessions: tuple[str, ...] = ()
+        self.horizons: tuple[Horizon, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.notes)
@@ -81,6 +91,51 @@ class Unit:
     def end_deletion(self, session_id: str) -> None:
         self.changes.append((operations.DELETE_DELETION, (session_id,)))
 
+    def set_horizon(self, horizon: Horizon) -> None:
+        """Let the log begin there, and what ended before that time be erased; see `Store.erase`."""
+        self.put_horizon(horizon)
+        self.horizons += (horizon,)
+
+    def erase_task(self, session_id: str, task_id: str, *, at: float) -> None:
+        """Let nothing be left of a task but its standing, and of what people were asked for it. Its steps are gone."""
+        self.changes += (
+            (operations.ERASE_TASK, ("", "", None, None, None, None, at, session_id, task_id)),
+            (operations.DELETE_APPROVALS, (session_id, task_id, _ALL_ROWS)),
+            (operations.DELETE_QUESTIONS, (session_id, task_id, _ALL_ROWS)),
+            (operations.DELETE_ATTACHMENTS, (session_id, f"task:{task_id}", _ALL_ROWS)),
+        )
+
+    def delete_compacted(self, session_id: str, agent_id: str, thread_id: str) -> None:
+        """Forget how the thread was made shorter, or all threads of the agent if none is named."""
+        if thread_id:
+            key = (session_id, agent_id, thread_id, _ALL_ROWS)
+            self.changes.append((operations.DELETE_COMPACTED_OF_THREAD, key))
+        else:
+            self.changes.append((operations.DELETE_COMPACTED_OF_AGENT, (session_id, agent_id, _ALL_ROWS)))
+
+    def delete_steps(self, session_id: str, task_id: str, *, limit: int) -> None:
+        self.changes.append((operations.DELETE_STEPS, (session_id, task_id, limit)))
+
+    def erase_mail(self, session_id: str, mail_id: str, *, at: float) -> None:
+        self.changes.append((operations.ERASE_MAIL, ("", "", at, session_id, mail_id)))
+
+    def erase_event(self, session_id: str, event_id: str, *, at: float) -> None:
+        self.changes.append((operations.ERASE_EVENT, ("null", at, session_id, event_id)))
+
+    def erase_message(self, session_id: str, room_id: str, number: int, *, message_id: str, at: float) -> None:
+        self.changes += (
+            (operations.ERASE_MESSAGE, ("", None, at, session_id, room_id, number)),
+            (operations.DELETE_ATTACHMENTS, (session_id, f"message:{message_id}", _ALL_ROWS)),
+        )
+
+    def erase_notification(self, session_id: str, seq: int) -> None:
+        """Let the entry of the log say nothing but that it was erased."""
+        values = (LogErased.wire_name, "", "{}", None, None, session_id, seq)
+        self.changes.append((operations.ERASE_NOTIFICATION, values))
+
+    def delete_notifications(self, session_id: str, *, below: int, limit: int) -> None:
+        self.changes.append((operations.DELETE_NOTIFICATIONS, (session_id, below, limit)))
+
     def delete_timer(self, session_id: str, timer_id: str) -> None:
         self.changes.append((operations.DELETE_TIMER, (session_id, timer_id)))
 
@@ -92,6 +147,10 @@ class Unit:
         self.changes.append((operations.COUNT_IN_THREAD, thread))
 
     put_session = operations.PUT_SESSION.adder()
+    put_horizon = operations.PUT_HORIZON.adder()
+    put_erasure = operations.PUT_ERASURE.adder()
+    delete_erasure = operations.DELETE_ERASURE.adder()
+    delete_agent = operations.DELETE_AGENT.adder()
     insert_agent = operations.INSERT_AGENT.adder()
     update_agent = operations.UPDATE_AGENT.adder()
     update_definition = operations.UPDATE_DEFINITION.adder()
@@ -130,7 +189,8 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     `approvals` are those that are pending and those that were given, of the tasks that have not ended; `questions` are
     those that are pending. `totals` are by agent, as they were put last. `mails_received` and `mail_sequences`, the
     number of the last mail of a sender, know those mails that have a link. `rooms_last_at` is when something was said
-    last in a room. `dead_tasks` counts the tasks that wait for a person, by agent.
+    last in a room. `dead_tasks` counts the tasks that wait for a person, by agent. `first_seq` is where the log begins;
+    `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -153,6 +213,9 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     last_arrival: int
     last_seq: int
     last_at: float
+    first_seq: int
+    erasures: tuple[Erasure, ...]
+    has_marks: bool
 
 
 class StoreHealth(NamedTuple):
@@ -222,6 +285,64 @@ class Store(Protocol):
         nothing may be written to a session of this id. Raises `StoreInUseError` while somebody listens to it, and if it
         is being deleted already.
         """
+        ...
+
+    async def import_session(
+        self, file: Path, *, owner: str, data: Path, session_id: str | None, on_progress: Progress
+    ) -> TransferReport:
+        """Bring an exported session in, under its own id or another, with its files into the data folder.
+
+        It is there when this returns, whole, or not at all. Raises `DuplicateIdError`, and an `ArchiveError` for what
+        cannot be read.
+        """
+        ...
+
+    async def erase(self, session_id: str, *, spared: Spared) -> Erased:
+        """Erase what is marked in a session (`Unit.set_horizon`, `Unit.put_erasure`), and let the file become smaller.
+
+        It goes in slices, so that nobody is held up. If the process ends in between, the marks are there, and what is
+        left goes when this is called again. Of tasks, mails, events and messages the rows stay, without their content.
+        """
+        ...
+
+    async def erasures(self, session_id: str) -> list[Erasure]:
+        """The conversations of which something may be left."""
+        ...
+
+    async def horizon(self, session_id: str) -> Horizon | None: ...
+
+    async def erasable(self, horizon: Horizon) -> Erased:
+        """What would be erased before a horizon beside whole threads; nothing is changed."""
+        ...
+
+    async def first_since(self, session_id: str, before: float) -> int:
+        """The number of the first notification that is not before this time; that of the next one if all are."""
+        ...
+
+    async def thread_standings(
+        self, session_id: str, *, after: tuple[str, str], limit: int = ...
+    ) -> list[ThreadStanding]:
+        """The threads after this agent and thread, in order; fewer than `limit` if there are no more."""
+        ...
+
+    async def threads_with_dead_letters(self, session_id: str) -> set[tuple[str, str]]:
+        """By agent and thread, those with tasks that could not be done and that nobody has dismissed."""
+        ...
+
+    async def tasks_left(self, erasure: Erasure) -> int:
+        """How many tasks of a thread are still to be erased."""
+        ...
+
+    async def aged_sessions(self, before: float) -> list[str]:
+        """The ids of the sessions whose log has something from before that time."""
+        ...
+
+    async def stored_parts(self, session_id: str) -> list[StoredPart]:
+        """How much of what a session has, and about how many bytes that takes."""
+        ...
+
+    async def database_bytes(self) -> tuple[int, int]:
+        """How large the database of all sessions is, and how much of it holds nothing."""
         ...
 
     async def close(self) -> None:

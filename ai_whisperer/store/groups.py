@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from ai_whisperer.core.recent import NOTE_BYTES, size_of_params
 from ai_whisperer.domain.note import Note
+from ai_whisperer.domain.retention import Horizon
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError, StoreRefusedError, WhispererError
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.packing import Packing
@@ -39,7 +40,18 @@ class Group:
     by itself.
     """
 
-    __slots__ = ("_known", "_numbers", "_packing", "banned", "deleted", "notifications", "pending", "sizes", "written")
+    __slots__ = (
+        "_known",
+        "_numbers",
+        "_packing",
+        "banned",
+        "deleted",
+        "horizons",
+        "notifications",
+        "pending",
+        "sizes",
+        "written",
+    )
 
     def __init__(
         self, pending: list[Pending], known: dict[str, int], banned: set[FailureListener], packing: Packing
@@ -57,6 +69,7 @@ class Group:
         self.notifications: list[Note] = []
         self.sizes: list[int] = []
         self.deleted: frozenset[str] = _NOBODY
+        self.horizons: tuple[Horizon, ...] = ()
 
     def number(self, pending: Iterable[Pending], last_seq_of: Callable[[str], int]) -> list[Row]:
         """Give the notifications of these units their numbers; returns their rows, for `INSERT_NOTIFICATION`.
@@ -71,6 +84,8 @@ class Group:
             if unit.deleted_sessions:
                 self._forget(unit.deleted_sessions)
                 session = None
+            if unit.horizons:
+                self.horizons += unit.horizons
             for note in unit.notes:
                 if note.session_id is not session:
                     session = note.session_id
@@ -104,7 +119,7 @@ class Group:
 
     def anew(self) -> None:
         """Nothing of the group is written."""
-        self._numbers, self.deleted = {}, _NOBODY
+        self._numbers, self.deleted, self.horizons = {}, _NOBODY, ()
         self.notifications, self.sizes = [], []
 
     def one_by_one(self) -> Iterator[Pending]:

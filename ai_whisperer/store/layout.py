@@ -18,6 +18,8 @@ _GITIGNORE = """\
 /page.html
 /logs/
 /work/
+/replaced-*/
+/.restore-*/
 """
 
 

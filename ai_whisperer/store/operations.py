@@ -28,7 +28,9 @@ class Verb(Enum):
     DELETE = "delete"
     """It goes. The values are the key."""
     DELETE_SOME = "delete_some"
-    """Rows of a session go: its id, and how many at most."""
+    """Rows go that have these values, of which one is the id of the session, and how many at most."""
+    DELETE_BELOW = "delete_below"
+    """Rows of a session go whose key ends below this number: its id, the number, and how many at most."""
 
 
 class Operation:
@@ -58,7 +60,10 @@ class RowOperation(Operation, Generic[_Kept]):
         if self.verb in (Verb.INSERT, Verb.PUT, Verb.COUNT):
             return tuple(by_name[name] for name in names) or table.columns
         if self.verb is Verb.DELETE_SOME:
-            return by_name["session_id"], Column("limit", Kind.INTEGER, int)
+            named = tuple(by_name[name] for name in names or ("session_id",))
+            return (*named, Column("limit", Kind.INTEGER, int))
+        if self.verb is Verb.DELETE_BELOW:
+            return by_name["session_id"], by_name[table.key[-1]], Column("limit", Kind.INTEGER, int)
         return tuple(by_name[name] for name in (*names, *table.key))
 
     def adder(self) -> Callable[[Any, _Kept], None]:
@@ -131,6 +136,7 @@ DELETE_SOME = {table: RowOperation(Verb.DELETE_SOME, table) for table in tables.
 INSERT_AGENT = _insert(tables.AGENT)
 UPDATE_AGENT = _update(tables.AGENT, "state started sleep reason started_at paused_limit")
 UPDATE_DEFINITION = _update(tables.AGENT, "definition own_tools")
+DELETE_AGENT = _delete(tables.AGENT)
 PUT_TOTALS = _put(tables.AGENT_TOTAL)
 
 INSERT_TASK = _insert(tables.TASK)
@@ -168,3 +174,19 @@ PUT_LIMITS = _put(tables.LIMITS)
 
 INSERT_NOTIFICATION = RowOperation(Verb.INSERT, tables.NOTIFICATION, "session_id seq at shape told")
 PUT_SHAPE = _put(tables.SHAPE)
+
+PUT_HORIZON = _put(tables.HORIZON)
+PUT_ERASURE = _put(tables.ERASURE)
+DELETE_ERASURE = _delete(tables.ERASURE)
+ERASE_TASK = _update(tables.TASK, "prompt progress_note result error notes parts erased_at")
+ERASE_MAIL = _update(tables.MAIL, "subject body erased_at")
+ERASE_EVENT = _update(tables.EVENT, "data erased_at")
+ERASE_MESSAGE = _update(tables.MESSAGE, "text parts erased_at")
+ERASE_NOTIFICATION = _update(tables.NOTIFICATION, "name cause params shape told")
+DELETE_STEPS = RowOperation(Verb.DELETE_SOME, tables.STEP, "session_id task_id")
+DELETE_APPROVALS = RowOperation(Verb.DELETE_SOME, tables.APPROVAL, "session_id task_id")
+DELETE_QUESTIONS = RowOperation(Verb.DELETE_SOME, tables.QUESTION, "session_id task_id")
+DELETE_ATTACHMENTS = RowOperation(Verb.DELETE_SOME, tables.ATTACHMENT, "session_id owner")
+DELETE_COMPACTED_OF_THREAD = RowOperation(Verb.DELETE_SOME, tables.COMPACTED, "session_id agent_id thread_id")
+DELETE_COMPACTED_OF_AGENT = RowOperation(Verb.DELETE_SOME, tables.COMPACTED, "session_id agent_id")
+DELETE_NOTIFICATIONS = RowOperation(Verb.DELETE_BELOW, tables.NOTIFICATION)

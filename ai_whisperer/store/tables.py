@@ -23,6 +23,7 @@ from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.questions import QuestionRecord
+from ai_whisperer.domain.retention import Erasure, Horizon
 from ai_whisperer.domain.rooms import MessageRecord, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord
@@ -137,6 +138,26 @@ class Table(Generic[_Kept]):
                 found.append(Column(shown_by[name], Kind.TEXT, str, is_nullable=True))
             found.append(_column(name, types[name]))
         return tuple(found)
+
+    @property
+    def columns_beside(self) -> int:
+        """How many columns no record has; they come first."""
+        return len(self._beside)
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The value of each column whose field has one by default, and None for the others that may be empty."""
+        fields = {field.name: field for field in msgspec.structs.fields(self._record)}
+        found: dict[str, Any] = {}
+        for column in self.columns:
+            field = fields.get(column.name)
+            if field is not None and not field.required:
+                default = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+                plain = encode(default).decode() if column.kind is Kind.JSON and default is not None else default
+                found[column.name] = plain
+            elif column.is_nullable:
+                found[column.name] = None
+        return found
 
     def _taken(self, column: Column) -> str:
         """The expression for the value of a column, of the record `it`."""
@@ -266,6 +287,8 @@ LIMITS = Table("limits", SessionLimits, key="session_id", beside="session_id", w
 LINK = Table("link", Link, key="session_id kind sender recipient", beside="session_id")
 NOTIFICATION = Table("notification", KeptNotification, key="session_id seq")
 SHAPE = Table("shape", Shape, key="number")
+HORIZON = Table("horizon", Horizon, key="session_id")
+ERASURE = Table("erasure", Erasure, key="session_id agent_id thread_id")
 
 OF_A_SESSION: tuple[Table[Any], ...] = (
     AGENT,
@@ -288,5 +311,7 @@ OF_A_SESSION: tuple[Table[Any], ...] = (
     LIMITS,
     LINK,
     NOTIFICATION,
+    HORIZON,
+    ERASURE,
 )
 """What belongs to a session, and goes with it."""

@@ -7,7 +7,7 @@ import random
 import tempfile
 from collections.abc import Callable, Coroutine
 from functools import cache
-from inspect import iscoroutinefunction
+from inspect import getmembers, iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,8 @@ def _slow(read: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Corout
     return slowly
 
 
-_DEEDS = {"flushed", "delete_session", "close"}
-for _name, _read in vars(SqliteStore).items():
+_DEEDS = {"flushed", "delete_session", "erase", "import_session", "close"}
+for _name, _read in getmembers(SqliteStore):
     if iscoroutinefunction(_read) and not _name.startswith("_") and _name not in _DEEDS:
         setattr(_SlowStore, _name, _slow(_read))
 

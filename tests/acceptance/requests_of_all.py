@@ -37,6 +37,7 @@ KNOWN: Mapping[str, Any] = {
     "parts": [{"data": "aGVsbG8=", "name": "hello.txt"}],
     "path": "MEMORY.md",
     "until": 4102444800.0,
+    "olderThan": "30d",
 }
 """Values that make sense, by the names of params; all others are made from their types."""
 

@@ -19,6 +19,7 @@ from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import USER, MailState
 from ai_whisperer.domain.questions import QuestionRecord
+from ai_whisperer.domain.retention import Erasure, Horizon
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.schedules import ScheduleDefinition, ScheduleRecord
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
@@ -32,8 +33,9 @@ from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.operations import RowOperation
 from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
+from ai_whisperer.store.sqlite.deletion import SLICE_ROWS
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
-from ai_whisperer.store.sqlite.store import SLICE_ROWS, SqliteStore
+from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import SHAPE, Row
 from tests.contract.conftest import Run
 from tests.contract.records import a_compacted_thread, agent, mail, task, tell, unit_with
@@ -106,6 +108,8 @@ def a_row_in_every_table(session_id: str) -> Unit:
     unit.insert_attachment(given)
     unit.put_limits(session_id, SessionLimits(max_tokens=1))
     unit.put_link(session_id, Link(kind=LinkKind.MAIL, sender="user", recipient="alice", count=1, last_at=1.0))
+    unit.put_horizon(Horizon(session_id=session_id, first_seq=1, before=0.0, at=1.0))
+    unit.put_erasure(Erasure(session_id=session_id, agent_id="alice", thread_id="t", last=1, at=1.0))
     tell(unit, session_id, "told", params={})
     return unit
 

@@ -59,7 +59,9 @@ def test_it_has_a_sentence_and_fields_as_they_are_sent(kind: type[Told]) -> None
 
 @pytest.mark.parametrize("kind", NOTIFICATIONS.values(), ids=list(NOTIFICATIONS))
 def test_somebody_tells_it(kind: type[Told]) -> None:
-    sources = [path for part in ("runtime", "tools", "server") for path in (PACKAGE / part).rglob("*.py")]
+    sources = [
+        path for part in ("runtime", "tools", "server", "store", "client") for path in (PACKAGE / part).rglob("*.py")
+    ]
     assert any(re.search(rf"\b{kind.__name__}\b", path.read_text(encoding="utf-8")) for path in sources)
 
 

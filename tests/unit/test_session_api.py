@@ -27,6 +27,7 @@ ONLY_IN_MANAGER = {
     "flushed": "what a client is answered is on disk",
     "give_tools": "tools are code, and code does not go over a connection",
     "is_flushed": "what a client is answered is on disk",
+    "first_seq": "the client is told with what it reads of the log",
     "last_seq": "clients have it with what they read",
     "limits_reached": "for the metrics of the server",
     "log_agents": "handlers of the standard library are in its process",

@@ -85,6 +85,7 @@ def test_every_setting_is_described_and_can_be_set_in_the_environment(tmp_path: 
         "sandbox": "rlimits",
         "folders": "a=b",
         "create_missing": "no",
+        "prune_older_than": "12h",
     }
     text = texts.get(field.name, "12")
     partner = {"tls_key": "TLS_CERTIFICATE", "tls_certificate": "TLS_KEY"}.get(field.name)

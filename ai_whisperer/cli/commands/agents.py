@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import ReasonOption, object_of, reason_option, seconds_option
+from ai_whisperer.cli.arguments import ReasonOption, YesOption, object_of, reason_option, seconds_option
 from ai_whisperer.cli.calling import Call, Connected, command, group
+from ai_whisperer.cli.confirming import confirmed
 from ai_whisperer.cli.connecting import AgentName, template_names
 from ai_whisperer.cli.fleet import FLEET, cost, facts_of, larger_limit, progress, tokens, waiting
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
@@ -36,7 +37,7 @@ TemplateOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    group(app, "agents", list_agents, create, show, help="Show the agents; create one.")
+    group(app, "agents", list_agents, create, show, delete, help="Show the agents; create or delete one.")
     command(app, start, pause, resume, stop, sleep, wake)
 
 
@@ -113,6 +114,14 @@ async def show(call: Connected, agent: AgentName) -> None:
         ],
         body=definition.prompt,
     )
+
+
+async def delete(call: Connected, agent: AgentName, *, yes: YesOption = False) -> None:
+    """Stop an agent and delete it with its conversations, mail, schedules and files, for good."""
+    status = await call.client.get_agent_status(agent)
+    await confirmed(call, f"Delete agent {status.agent_id} with all that it did, for good?", yes=yes)
+    status = await call.client.delete_agent(status.agent_id)
+    call.output.told(status, f"Deleted {status.agent_id}. What it used still counts.")
 
 
 async def start(call: Call, agent: AgentName, *, template: TemplateOption = None, config: ConfigOption = None) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ai_whisperer.cli.arguments import AttachOption, DeliverOption, LimitOption, once_option, text_argument
+from ai_whisperer.cli.arguments import AttachOption, DeliverOption, LimitOption, YesOption, once_option, text_argument
 from ai_whisperer.cli.calling import Call, Connected, command, group
+from ai_whisperer.cli.confirming import confirmed
 from ai_whisperer.cli.connecting import FOLLOWING_SECONDS, AgentName, agent_names
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Column
@@ -31,8 +32,8 @@ Agents = Annotated[
 
 def register(app: typer.Typer) -> None:
     command(app, chat)
-    told = "Show the rooms; open a group, read it, post in it."
-    group(app, "rooms", list_rooms, create, show, post, add, remove, help=told)
+    told = "Show the rooms; open a group, read it, post in it, delete it."
+    group(app, "rooms", list_rooms, create, show, post, add, remove, delete, help=told)
 
 
 async def chat(
@@ -158,6 +159,13 @@ async def add(call: Connected, room: RoomId, agent: AgentName) -> None:
 async def remove(call: Connected, room: RoomId, agent: AgentName) -> None:
     """Take an agent out of a group."""
     _tell_members(call, await call.client.remove_member(room, agent))
+
+
+async def delete(call: Connected, room: RoomId, *, yes: YesOption = False) -> None:
+    """Delete a room with all that was said in it, for good."""
+    record = await call.client.get_room(room)
+    await confirmed(call, f"Delete room {_named(record)} with {record.last_number} messages, for good?", yes=yes)
+    call.output.told(await call.client.delete_room(record.id), f"Deleted room {record.id}.")
 
 
 def _tell_members(call: Call, room: RoomRecord) -> None:

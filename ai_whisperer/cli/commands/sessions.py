@@ -8,8 +8,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ai_whisperer.cli.arguments import YesOption
 from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.commands.limits import numbers_of
+from ai_whisperer.cli.confirming import confirmed
 from ai_whisperer.cli.connecting import session_names, template_names
 from ai_whisperer.cli.fleet import cost, facts_of, tokens
 from ai_whisperer.cli.output import Column
@@ -58,15 +60,12 @@ async def delete(
     call: Connected,
     session_id: Annotated[str, typer.Argument(metavar="ID", help="The session.", autocompletion=session_names)],
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    yes: YesOption = False,
 ) -> None:
     """Stop all agents of a session and delete everything in it, for good."""
     session = await call.client.get_session(await whole_session_id(call.client, session_id))
-    if not yes:
-        if call.output.as_json:
-            raise typer.BadParameter("--json cannot ask for confirmation. Pass --yes to delete the session.")
-        question = f"Delete session {session.id} with {session.agents} agents and all their work, for good?"
-        await call.output.ask(question)
+    question = f"Delete session {session.id} with {session.agents} agents and all their work, for good?"
+    await confirmed(call, question, yes=yes)
     session = await call.client.delete_session(session.id)
     call.output.told(session, f"Deleted session {session.id}.")
 

@@ -14,12 +14,14 @@ from ai_whisperer.cli.arguments import (
     PriorityOption,
     SchemaOption,
     TimeoutOption,
+    YesOption,
     once_option,
     reason_option,
     schema_in,
     text_argument,
 )
 from ai_whisperer.cli.calling import Call, Connected, Following, group
+from ai_whisperer.cli.confirming import confirmed
 from ai_whisperer.cli.connecting import AgentName, AgentOption
 from ai_whisperer.cli.fleet import cost, hindrance, progress, style_of, tokens
 from ai_whisperer.cli.long_waits import tools_of, with_a_word
@@ -29,15 +31,24 @@ from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.core.attachments import described
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind
-from ai_whisperer.domain.tasks import Budget, Deliver, Failure, Priority, RetriedTasks, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import (
+    Budget,
+    Deliver,
+    Failure,
+    Priority,
+    RetriedTasks,
+    TaskRecord,
+    TaskState,
+    ThreadSummary,
+)
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins."), IdKind.TASK]
 
 
 def register(app: typer.Typer) -> None:
-    told = "Show the tasks; send, cancel or retry one."
-    group(app, "tasks", list_tasks, send, show, wait, tree, cancel, retry, dead, dismiss, help=told)
+    told = "Show the tasks; send, cancel or retry one; show or erase threads."
+    group(app, "tasks", list_tasks, send, show, wait, tree, cancel, retry, dead, dismiss, threads, erase, help=told)
 
 
 async def list_tasks(call: Connected, *, agent: AgentOption = None, limit: LimitOption = 100) -> None:
@@ -219,6 +230,24 @@ async def dismiss(call: Connected, task: TaskId) -> None:
     call.output.told(record, f"Task {record.id} of {record.agent_id} was dismissed.")
 
 
+async def threads(call: Connected, agent: AgentName) -> None:
+    """Show the conversations of an agent."""
+    call.output.table(await call.client.list_threads(agent), THREADS, empty=f"{agent} has no threads yet.")
+
+
+async def erase(
+    call: Connected,
+    agent: AgentName,
+    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The id of the thread: whisperer tasks threads.")],
+    *,
+    yes: YesOption = False,
+) -> None:
+    """Erase a conversation of an agent, for good. Its tasks stay known by their ids, without content."""
+    await confirmed(call, f"Erase thread {thread} of {agent} with all that was said in it, for good?", yes=yes)
+    erased = await call.client.delete_thread(agent, thread)
+    call.output.told(erased, f"Erased thread {erased.id} of {agent}: {erased.tasks} tasks.")
+
+
 def _show_answer(call: Call, task: TaskRecord) -> None:
     """Show the answer of a task that has ended; raises what it failed with."""
     answer = "" if task.result is None else task.result.final
@@ -246,6 +275,12 @@ TASKS: Sequence[Column[TaskRecord]] = (
     Column("PROGRESS", progress),
     Column("PROMPT", lambda each: each.prompt),
     Column("RESULT", _outcome),
+)
+THREADS: Sequence[Column[ThreadSummary]] = (
+    Column("THREAD", lambda each: each.id, whole=True),
+    Column("TASKS", lambda each: str(each.tasks), right=True),
+    Column("FIRST", lambda each: moment(each.first_at)),
+    Column("LAST", lambda each: moment(each.last_at)),
 )
 TREE: Sequence[Column[TaskRecord]] = (
     *TASKS[:4],

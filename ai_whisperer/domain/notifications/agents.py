@@ -23,6 +23,18 @@ class AgentCreated(OfAgent, frozen=True, kw_only=True):
     created_by: str | UnsetType = UNSET
 
 
+@notification("agent.deleted", "was deleted")
+class AgentDeleted(OfAgent, frozen=True, kw_only=True):
+    """An agent was deleted with its conversations, its mail and its schedules. What it used still counts."""
+
+
+@notification("thread.deleted", "no longer has the conversation {threadId}", watched=False)
+class ThreadDeleted(OfAgent, frozen=True, kw_only=True):
+    """A conversation of an agent was erased."""
+
+    thread_id: str
+
+
 class AgentTold(OfAgent, frozen=True, kw_only=True):
     reason: str
 

@@ -31,6 +31,14 @@ class RoomCreated(Told, frozen=True, kw_only=True):
         )
 
 
+@notification("room.deleted", "was deleted", watched=False)
+class RoomDeleted(Told, frozen=True, kw_only=True):
+    """A room was deleted with all that was said in it."""
+
+    who = "The room {roomId}"
+    room_id: str
+
+
 class RoomMember(OfAgent, frozen=True, kw_only=True):
     room_id: str
 

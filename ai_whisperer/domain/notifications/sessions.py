@@ -39,6 +39,34 @@ class ClockChanged(OfSession, frozen=True, kw_only=True):
     clock_offset_seconds: int
 
 
+@notification("session.pruned", "no longer has what ended before {before:time}", watched=False)
+class SessionPruned(OfSession, frozen=True, kw_only=True):
+    """What ended before a time was erased, and the log begins later: whoever is not past `first_seq` takes a snapshot.
+
+    `threads` is how many conversations were erased.
+    """
+
+    before: float
+    first_seq: int
+    threads: int
+
+
+@notification("log.erased", "had an entry here, which was erased", watched=False)
+class LogErased(OfSession, frozen=True, kw_only=True):
+    """What stood here was erased with the agent, the room or the thread that it was about. Its number stays."""
+
+
+@notification("log.skipped", "no longer has what came before {firstSeq}", watched=False)
+class LogSkipped(OfSession, frozen=True, kw_only=True):
+    """What came before was pruned, so that a client that was away missed it: the next is `first_seq`.
+
+    The client itself says so, in place of what is missing. Not numbered, not kept: take a snapshot to know what the
+    session is like.
+    """
+
+    first_seq: int
+
+
 @notification("session.closed", "was closed", watched=False)
 class SessionClosed(OfSession, frozen=True, kw_only=True):
     """The session was deleted or the server ends: nothing more comes. Not numbered, not kept."""

@@ -118,9 +118,14 @@ class Conversation:
         own, steps = self._journal.task, self._journal.steps
         if own.thread_id in (own.id, own.mail_id) and _is_new(self._journal):
             return [(own, steps)]
-        self.compacted, journals = await journals_of(
-            self._agent.parts.kernel.reads, own.agent_id, own.thread_id, known=self.compacted
-        )
+        reads, erasing = self._agent.parts.kernel.reads, self._agent.parts.kernel.erasing
+        with reads.under_way.one_more():
+            self.compacted, journals = await journals_of(reads, own.agent_id, own.thread_id, known=self.compacted)
+            if self.compacted is not None and erasing.has_erased(own.agent_id, own.thread_id, self.compacted.arrival):
+                self.compacted = None
+            journals = [
+                each for each in journals if not erasing.has_erased(own.agent_id, own.thread_id, each[0].arrival)
+            ]
         self.is_passed_over = self.compacted is not None and own.arrival < self.compacted.arrival
         return [*(each for each in journals if each[0].id != own.id), (own, steps)]
 

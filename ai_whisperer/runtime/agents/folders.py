@@ -172,6 +172,7 @@ class Folders:
         self._session_id = session_id
         self._root = work_of(base, session_id)
         self._sweeping: asyncio.Future[None] | None = None
+        self.attaching = asyncio.Lock()
         self._granted = dict(granted)
         kept = sorted({*kept, base})
         own_code = [*kept, *map(Path, interpreter_folders())]
@@ -250,6 +251,12 @@ class Folders:
         """Find the folders that an earlier version made. The session must be open, so that it is nobody else's."""
         take_over_work(self._base, self._session_id)
 
+    async def remove(self, agent_id: str) -> None:
+        """Remove the own folder of an agent, if it has one."""
+        own = self._root / _AGENTS / file_name(agent_id)
+        if own.exists():
+            await asyncio.to_thread(remove_work, self._base, own)
+
     def sweep(self) -> None:
         """Remove what programs left in folders for temporary files when the process ended before they did.
 
@@ -267,8 +274,13 @@ class Folders:
             self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)
 
     async def sweep_attachments(self, reads: Reads) -> None:
-        """Remove the contents that nothing names: the process died, or refused the work, before anything did."""
-        if (self._root / _ATTACHMENTS).is_dir():
+        """Remove the contents that nothing names: what named them was erased, or nothing ever came to do so.
+
+        Whoever has `attaching` has kept a content that nothing names yet.
+        """
+        if not (self._root / _ATTACHMENTS).is_dir():
+            return
+        async with self.attaching:
             values = {"named": set(await reads.attachment_digests())}
             removed = await in_thread(self.attachments.sweep, values, CancelSignal())
             if removed:

@@ -109,6 +109,11 @@ class Supervisor:
             self._kernel.timers.cancel(_timer_id(agent_id))
             decision.unit.delete_timer(self._kernel.session_id, _timer_id(agent_id))
 
+    def forget(self, decision: Decision, agent_id: str) -> None:
+        """The agent is deleted."""
+        self.cancel_start(decision, agent_id)
+        self._faults.pop(agent_id, None)
+
     def stays_stopped(self, agent_id: str, cause: str) -> None:
         """Somebody has stopped an agent that is stopped already: it does not start again by itself."""
         if agent_id in self._starts:

@@ -78,6 +78,8 @@ class Intake:
             if output_schema is not None:
                 before.append(_as_kept(known.output_schema))
                 now.append(_as_kept(output_schema))
+            if known.erased_at is not None:
+                before[1:] = now[1:]  # of what is erased nobody can tell
             return await self._again(known, tuple(before), tuple(now))
         agent.work.check_room()
         joins = deliver is Deliver.NEXT_STEP
@@ -242,8 +244,9 @@ class Intake:
     def check_same_mail(self, known: MailRecord, to: str, *, subject: str, body: str) -> None:
         """Raise `DuplicateIdError` if the mail is not the one that is known under its id."""
         recipient = self._session.roster.book.resolve_recipient(to)
-        before = (known.sender, known.recipient, known.subject, known.body)
-        if before != (USER, recipient, one_line(str(subject)), body):
+        now = (USER, recipient, one_line(str(subject)), body)
+        said = now[2:] if known.erased_at is not None else (known.subject, known.body)
+        if (known.sender, known.recipient, *said) != now:
             raise _used_already(known.id)
 
     def mail(
@@ -293,7 +296,7 @@ class Intake:
             if known is None:
                 found = await post.find(mail_id)
         if known is not None:
-            before = (known.sender, known.reply_to or "", known.body)
+            before = (known.sender, known.reply_to or "", body if known.erased_at is not None else known.body)
             return await self._again(known, before, (USER, mail_id, body))
         decision = self._session.kernel.decide(by_caller())
         original = own_mail(USER, mail_id, found)
@@ -309,7 +312,8 @@ class Intake:
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
         known = await self._known(event_id, self._session.kernel.reads.event, self._events)
         if known is not None:
-            return await self._again(known, (known.name, _as_kept(known.data)), (name, _as_kept(data)))
+            told = data if known.erased_at is not None else known.data
+            return await self._again(known, (known.name, _as_kept(told)), (name, _as_kept(data)))
         check_event_data(data)
         data = msgspec.json.decode(msgspec.json.encode(data))  # as it is kept
         decision = self._session.kernel.decide(by_caller())

@@ -26,17 +26,19 @@ _SLICE = 1_000
 class AgentLog:
     """The log of one agent of an open session."""
 
-    def __init__(self, reads: Reads, agent_id: str, *, level: Level) -> None:
+    def __init__(self, reads: Reads, agent_id: str, *, level: Level, first_seq: int = 1) -> None:
+        """`first_seq` is where the log of the session begins."""
         self._reads = reads
         self._agent_id = agent_id
         self._level = level
+        self._first_seq = first_seq
 
     async def last(self, limit: int, *, last_seq: int) -> LogEntries:
         """The last entries up to this number. What was told before the agent was created is not looked at."""
         found: list[Notification] = []
         before = last_seq + 1
-        while before > 1 and len(found) < limit:
-            first = max(before - _SLICE, 1)
+        while before > self._first_seq and len(found) < limit:
+            first = max(before - _SLICE, self._first_seq)
             some = await self._reads.last_notifications_naming(
                 self._agent_id, after=first - 1, before=before, limit=PAGE_NOTES
             )
@@ -52,8 +54,7 @@ class AgentLog:
 
         A number that is not there yet is one of an earlier life of the session: the log is read from its start.
         """
-        if after > last_seq:
-            after = 0
+        after = max(0 if after > last_seq else after, self._first_seq - 1)
         found: list[Notification] = []
         while after < last_seq and len(found) < limit:
             end = min(after + _SLICE, last_seq)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import cast
 
@@ -38,6 +39,11 @@ class SessionAttachments(SessionReader):
         values = {"files": self._attachment_files, "parts": parts, "max_bytes": max_bytes}
         kept = cast("tuple[Attachment, ...]", await in_thread(_kept, values, CancelSignal()))
         return kept or None
+
+    @property
+    def _attaching(self) -> asyncio.Lock:
+        """Whoever keeps a content has this until something names it, so that it is not taken for what nobody needs."""
+        return self._session.supplies.folders.attaching
 
     @property
     def _attachment_files(self) -> AttachmentFiles:

@@ -43,7 +43,7 @@ from ai_whisperer.runtime.api.notifying import NotificationCallback, Notifying, 
 from ai_whisperer.runtime.api.page import Served, SessionPage
 from ai_whisperer.runtime.api.providers import SessionProviders
 from ai_whisperer.runtime.api.questions import SessionQuestions
-from ai_whisperer.runtime.api.rooms import SessionRooms
+from ai_whisperer.runtime.api.retention import SessionRetention
 from ai_whisperer.runtime.api.schedules import SessionSchedules
 from ai_whisperer.runtime.life.assembly import Outside
 from ai_whisperer.runtime.life.open_session import OpenSession
@@ -66,7 +66,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 class AsyncAgentSessionManager(
     SessionProviders,
     SessionMemory,
-    SessionRooms,
+    SessionRetention,
     SessionSchedules,
     SessionLocks,
     SessionApprovals,

@@ -152,7 +152,10 @@ class SessionReader(SessionBase):
         return self._session.turns.listed()
 
     async def notifications(self, *, after: int = 0, limit: int = 1000) -> list[Notification]:
-        return await self._session.kernel.reads.notifications(after=checked_position(after), limit=checked_limit(limit))
+        log, position = self._session.kernel.log, checked_position(after)
+        found = await self._session.kernel.reads.notifications(after=position, limit=checked_limit(limit))
+        log.check_kept(position)
+        return found
 
     async def read_log(
         self, agent_id: AgentRef, *, after: int | None = None, limit: int = 200, level: str = "info"
@@ -164,7 +167,7 @@ class SessionReader(SessionBase):
         """
         kernel = self._session.kernel
         name = self._find_agent(agent_id).agent_id
-        log = AgentLog(kernel.reads, name, level=checked_level(level))
+        log = AgentLog(kernel.reads, name, level=checked_level(level), first_seq=kernel.log.first_seq)
         last_seq = kernel.log.last_seq
         if after is None:
             return await log.last(checked_limit(limit), last_seq=last_seq)
@@ -183,10 +186,16 @@ class SessionReader(SessionBase):
         """The number of the newest notification: what is read now is the state after it."""
         return self._session.kernel.log.last_seq
 
+    @property
+    def first_seq(self) -> int:
+        """The number of the first notification that is kept: what came before was pruned."""
+        return self._session.kernel.log.first_seq
+
     def subscribe(self, *, after: int | None = None, deltas: bool = False) -> Subscription:
         """An iterator over the notifications after this number (0: from the start; None: from now on).
 
-        With `deltas` the pieces of answers come along as they are streamed, unnumbered.
+        With `deltas` the pieces of answers come along as they are streamed, unnumbered. Raises `LogPrunedError` if what
+        follows the number was pruned, here or, for a reader that falls behind, later.
         """
         bus = self._session.kernel.log
         return bus.subscribe(after=bus.last_seq if after is None else checked_position(after), deltas=deltas)
@@ -208,4 +217,6 @@ class SessionReader(SessionBase):
         if task_id in session.roster.running:
             return session.roster.running[task_id].task
         stored = await session.kernel.reads.task(task_id)
+        if (loop := session.roster.running.get(task_id)) is not None:
+            return loop.task
         return None if stored is None else as_it_is_now(session, stored)

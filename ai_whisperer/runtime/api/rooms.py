@@ -68,41 +68,54 @@ class SessionRooms(SessionWork):
         parts: Sequence[InputPart] = (),
         deliver: Deliver | str = Deliver.IN_TURN,
     ) -> MessageRecord:
-        kernel, rooms = self._session.kernel, self._session.rooms
         delivery = delivery_of(deliver)
         known_room = self.get_room(room)
         if message_id is not None:
             checked_id(message_id)
-        kept = None
-        if parts:
-            rules.check_message_text(text)
-            most = min(self._max_attachment_bytes(member) for member in known_room.members)
+        if not parts:
+            return await self._post(known_room, text, message_id, None, delivery)
+        rules.check_message_text(text)
+        most = min(self._max_attachment_bytes(member) for member in known_room.members)
+        async with self._attaching:
             kept = await self._keep_parts(parts, max_bytes=most)
+            return await self._post(known_room, text, message_id, kept, delivery)
+
+    async def _post(
+        self,
+        room: RoomRecord,
+        text: str,
+        message_id: str | None,
+        parts: tuple[Attachment, ...] | None,
+        delivery: Deliver,
+    ) -> MessageRecord:
+        kernel, rooms = self._session.kernel, self._session.rooms
 
         async def same_and_unseen() -> tuple[MessageRecord | None, list[MessageRecord]]:
             same = None if message_id is None else await kernel.reads.message(message_id)
-            return same, [] if same is not None else await rooms.stored_unseen(known_room)
+            return same, [] if same is not None else await rooms.stored_unseen(room)
 
         known, unseen = await kernel.reads.in_turn(same_and_unseen())
         known = known if message_id is None else rooms.transcript.fresh(message_id) or known
         if known is not None:
-            return await self._same_message(known, known_room, text, kept)
+            return await self._same_message(known, room, text, parts)
         return await self._committed(
             lambda decision: rooms.post(
                 decision,
-                self.get_room(room),
+                self.get_room(room.id),
                 text,
                 message_id=message_id or kernel.ids.new(),
                 stored=unseen,
-                parts=kept,
+                parts=parts,
                 deliver=delivery,
             )
         )
 
     async def room_messages(self, room: RoomRef, *, after: int = 0, limit: int = 100) -> list[MessageRecord]:
-        return await self._session.kernel.reads.messages(
-            self.get_room(room).id, after=checked_position(after), limit=checked_limit(limit)
+        known = self.get_room(room)
+        found = await self._session.kernel.reads.messages(
+            known.id, after=checked_position(after), limit=checked_limit(limit)
         )
+        return self._session.rooms.shown(known, found)
 
     def _room(
         self, room_id: str, *, kind: RoomKind, title: str, members: tuple[str, ...], hop_limit: int
@@ -141,7 +154,8 @@ class SessionRooms(SessionWork):
     ) -> MessageRecord:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
         before, now = ([part.digest for part in each or ()] for each in (known.parts, parts))
-        if (known.room_id, known.text, before) != (room.id, text, now):
+        is_same = known.erased_at is not None or (known.text, before) == (text, now)
+        if known.room_id != room.id or not is_same:
             raise DuplicateIdError(
                 f"The id '{known.id}' was used for something else. Choose another; nothing was posted."
             )

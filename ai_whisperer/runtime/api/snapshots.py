@@ -40,6 +40,7 @@ def snapshot_of(session: OpenSession, stored_inbox: list[InboxMail]) -> Snapshot
     tasks = list(_open_tasks(session))
     return Snapshot(
         last_seq=last_seq,
+        first_seq=session.kernel.log.first_seq,
         at=at,
         clock_offset_seconds=session.kernel.clock.offset,
         agents=tuple(statuses_of(session)),

@@ -66,29 +66,37 @@ class SessionWork(SessionAttachments):
     ) -> TaskRecord:
         urgency, delivery, intake = priority_of(priority), delivery_of(deliver), self._intake
         schema = None if output is None else schema_of(output)
-        kept = await self._keep_parts(parts, max_bytes=self._max_attachment_bytes(agent_id)) if parts else None
-        known = None if intake.is_new(task_id) else await intake.known_task(task_id)
-        decision = self._create_if_missing(
-            agent_id,
-            lambda limits: intake.check_task(
-                limits, prompt, thread_id=thread_id, known=known, timeout_seconds=timeout_seconds, budget=budget
-            ),
-        )
-        return await intake.task(
-            self._find_agent(agent_id),
-            prompt,
-            priority=urgency,
-            thread_id=thread_id,
-            task_id=task_id,
-            known=known,
-            cause=by_caller(),
-            timeout_seconds=timeout_seconds,
-            budget=budget,
-            output_schema=schema,
-            parts=kept,
-            deliver=delivery,
-            decision=decision,
-        )
+        kept = None
+        if parts:
+            await self._attaching.acquire()
+        try:
+            if parts:
+                kept = await self._keep_parts(parts, max_bytes=self._max_attachment_bytes(agent_id))
+            known = None if intake.is_new(task_id) else await intake.known_task(task_id)
+            decision = self._create_if_missing(
+                agent_id,
+                lambda limits: intake.check_task(
+                    limits, prompt, thread_id=thread_id, known=known, timeout_seconds=timeout_seconds, budget=budget
+                ),
+            )
+            return await intake.task(
+                self._find_agent(agent_id),
+                prompt,
+                priority=urgency,
+                thread_id=thread_id,
+                task_id=task_id,
+                known=known,
+                cause=by_caller(),
+                timeout_seconds=timeout_seconds,
+                budget=budget,
+                output_schema=schema,
+                parts=kept,
+                deliver=delivery,
+                decision=decision,
+            )
+        finally:
+            if parts:
+                self._attaching.release()
 
     def _max_attachment_bytes(self, agent: AgentRef) -> int:
         """How large a file may be that the agent is given, also if it is not there yet."""
@@ -250,6 +258,10 @@ class SessionWork(SessionAttachments):
         known = ended.task
         if known.state not in (TaskState.FAILED, TaskState.CANCELLED, TaskState.DEAD):
             raise StateError(f"Task {known.id} is {known.state}. Only a failed, cancelled or dead task can be retried.")
+        if known.erased_at is not None or self._session.kernel.erasing.has_erased(
+            known.agent_id, known.thread_id, known.arrival
+        ):
+            raise StateError(f"Task {known.id} was erased, so it cannot be retried. Send a new task instead.")
         agent = self._find_agent(known.agent_id)
         self._check_not_settled(known)
         self._check_terms(known, ended.used)

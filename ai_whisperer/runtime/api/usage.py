@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
@@ -12,7 +14,7 @@ from ai_whisperer.runtime.life.open_session import OpenSession
 
 
 def usage_of_session(session: OpenSession) -> UsageReport:
-    """What each agent has used since it was made."""
+    """What each agent has used since it was made; in the total is what those had used that were deleted."""
     post = session.mail
     agents = {
         agent.agent_id: UsageTotals(
@@ -23,7 +25,12 @@ def usage_of_session(session: OpenSession) -> UsageReport:
         )
         for agent in session.roster.agents.values()
     }
-    return _report(agents, mails_to_people=post.received(USER))
+    report = _report(agents, mails_to_people=post.received(USER))
+    former = session.roster.former
+    if former is None:
+        return report
+    total = replace(report.total, tasks=report.total.tasks + former.tasks, usage=report.total.usage + former.usage)
+    return replace(report, total=total)
 
 
 def usage_of_tree(session: OpenSession, tasks: Iterable[TaskRecord]) -> UsageReport:

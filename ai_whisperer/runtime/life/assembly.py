@@ -90,7 +90,14 @@ def assemble(
 ) -> OpenSession:
     """The session as the snapshot has it, without its agents: see `recovery.restore`."""
     reads = Reads(store, session_id)
-    log = NotificationBus(session_id, store, reads, last_seq=snapshot.last_seq, last_at=snapshot.last_at)
+    log = NotificationBus(
+        session_id,
+        store,
+        reads,
+        last_seq=snapshot.last_seq,
+        last_at=snapshot.last_at,
+        first_seq=snapshot.first_seq,
+    )
     roster: LiveRoster[LiveAgent, AILoop] = LiveRoster()
     kernel = Kernel(
         session_id,
@@ -141,6 +148,8 @@ def assemble(
         received=dict(snapshot.mails_received),
         on_reply=lambda *reply: switch.replied(*reply),  # noqa: PLW0108 - it is made below
     )
+    kernel.erasing.restore(snapshot.erasures)
+    kernel.erasing.spared = mail.is_in_use
     continuations = Continuations(mail)
     switch = Switch(kernel, roster, reached, waits, cycles, mail, continuations, counters)
     events = Events(kernel, roster)

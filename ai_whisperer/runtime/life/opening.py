@@ -38,7 +38,14 @@ async def open_session(session_id: str, store: Store, outside: Outside) -> OpenS
     session.schedules.restore(snapshot.schedules)
     recovery.resume(session, snapshot)
     session.schedules.arm_all()
+    if snapshot.has_marks:
+        session.kernel.background.run(_erase(session), name=f"erasing in {session_id}")
     return session
+
+
+async def _erase(session: OpenSession) -> None:
+    """Go on with what was being erased when the process ended."""
+    await session.kernel.erasing.run()
 
 
 async def close_session(session: OpenSession, *, grace_seconds: float) -> None:

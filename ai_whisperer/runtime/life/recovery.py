@@ -57,6 +57,7 @@ def restore(
     session: OpenSession, snapshot: SessionSnapshot, past: Past, own_tools: Mapping[str, Sequence[Tool]]
 ) -> None:
     """Bring agents, queues, mail and timers back into memory. Nothing runs yet."""
+    session.roster.former = snapshot.totals.get("")
     for record in snapshot.agents:
         agent = LiveAgent(session, record, own_tools.get(record.id, ()))
         if record.id in snapshot.totals:

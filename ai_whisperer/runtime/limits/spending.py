@@ -118,7 +118,10 @@ class Spending:
         """What all agents have used so far."""
         if self._session_usage is None:
             agents = self._roster.agents.values()
-            self._session_usage = sum((agent.work.used.usage for agent in agents), Usage())
+            former = self._roster.former
+            self._session_usage = sum(
+                (agent.work.used.usage for agent in agents), Usage() if former is None else former.usage
+            )
             self.count_at_once = True
         return self._session_usage
 

@@ -165,6 +165,10 @@ class Mail:
         """How many mails the agent, or the person, was ever sent."""
         return self._received.get(owner, 0)
 
+    def forget(self, owner: str) -> None:
+        """The agent is deleted: one of the same id has received nothing."""
+        self._received.pop(owner, None)
+
     def deliver(self, decision: Decision, mail: MailRecord, task_id: str) -> None:
         """The mail is handed to a task."""
         self.take_up(self._move(decision, mail, _DELIVERED, task_id=task_id))
@@ -267,6 +271,10 @@ class Mail:
     def in_memory(self, mail_id: str) -> MailRecord | None:
         """The mail as it is now, if it is in the hands of a task, or changed a moment ago."""
         return self._under_way.get(mail_id) or self._moving.get(mail_id)
+
+    def is_in_use(self, mail_id: str) -> bool:
+        """Whether a task has the mail in its hands, or it is changing: it must stay as it is."""
+        return self.in_memory(mail_id) is not None
 
     async def find(self, mail_id: str) -> MailRecord | None:
         """The mail as it is now."""

@@ -23,6 +23,7 @@ from ai_whisperer.domain.notifications.rooms import (
     RoomAbsent,
     RoomAnswering,
     RoomCreated,
+    RoomDeleted,
     RoomHopLimit,
     RoomJoined,
     RoomMemberAdded,
@@ -61,7 +62,9 @@ class Rooms:
         self._roster = roster
         self._reached = reached
         self._continuations = continuations
-        self._rooms = {room.id: room for room in rooms}
+        kept = list(rooms)
+        self._rooms = {room.id: room for room in kept if room.deleted_at is None}
+        self._gone = {room.id: room for room in kept if room.deleted_at is not None}
         self._last_at = dict(last_at)
         self.transcript = Transcript()
 
@@ -85,8 +88,10 @@ class Rooms:
         return found
 
     def create(self, decision: Decision, room: RoomRecord) -> RoomRecord:
-        """Open a room whose id is free."""
-        room = replace(room, created_at=decision.at)
+        """Open a room whose id is free. If there was one before, its numbers go on."""
+        gone = self._gone.pop(room.id, None)
+        before = 0 if gone is None else gone.last_number
+        room = replace(room, created_at=decision.at, last_number=before, erased_until=before)
         self._put(decision, room)
         decision.tell(RoomCreated.of(room))
         return room
@@ -114,19 +119,50 @@ class Rooms:
         decision.tell(RoomMemberRemoved(room_id=room.id, agent_id=agent_id))
         return changed
 
+    def delete(self, decision: Decision, room: RoomRecord) -> RoomRecord:
+        """Let the room be gone with all that was said in it. Answers that are about to be given are not posted."""
+        gone = replace(
+            room, title="", members=(), seen={}, erased_until=room.last_number, deleted_at=decision.at, hop_limit=0
+        )
+        del self._rooms[room.id]
+        self._gone[room.id] = gone
+        decision.unit.put_room(gone)
+        told_until = self._kernel.log.position()[0]
+        self._kernel.erasing.mark(decision, "", room.id, last=room.last_number, told_until=told_until)
+        for member in {*room.members, *room.seen} & self._roster.agents.keys():
+            self._kernel.erasing.mark(
+                decision,
+                member,
+                rules.thread_of(room.id),
+                last=self._kernel.last_arrival,
+                told_until=told_until,
+            )
+        decision.tell(RoomDeleted(room_id=room.id))
+        return gone
+
+    def shown(self, room: RoomRecord, messages: Iterable[MessageRecord]) -> list[MessageRecord]:
+        """The messages as they are, without the text of those that are being erased."""
+        return [
+            replace(each, text="", erased_at=each.erased_at or each.created_at)
+            if each.number <= room.erased_until
+            else each
+            for each in messages
+        ]
+
     async def stored_unseen(self, room: RoomRecord) -> list[MessageRecord]:
         """What some member has not seen, as far as it can be shown and the store has it."""
         while True:
             after = _first_unseen(room)
             found = await self._kernel.reads.messages(room.id, after=after, limit=rules.MAX_MESSAGES_SHOWN)
-            room = self._rooms[room.id]
+            room = self.find(room.id)
             if _first_unseen(room) >= after:  # else a member came meanwhile that has seen less
-                return found
+                return [each for each in self.shown(room, found) if each.erased_at is None]
 
     def asks_others(self, task: TaskRecord, response: ChannelResponse) -> bool:
         """Whether this answer of a task is a message that others may be asked to answer: see `unseen_by_others`."""
         turn = turn_of(task)
-        if turn is None or task.agent_id not in (room := self._rooms[turn.room_id]).members:
+        room = None if turn is None else self._rooms.get(turn.room_id)
+        if room is None or task.agent_id not in room.members:
             return False
         text = self._continuations.answer_of(replace(task, result=response))
         return not rules.is_pass(room, text) and bool(self._mentioned(room, task, _posted(text)))
@@ -134,7 +170,11 @@ class Rooms:
     async def unseen_by_others(self, task: TaskRecord) -> list[MessageRecord]:
         """What those have not seen, as far as the store has it, who may be asked by the answer of the task."""
         turn = turn_of(task)
-        return [] if turn is None else await self.stored_unseen(self._rooms[turn.room_id])
+        room = None if turn is None else self._rooms.get(turn.room_id)
+        try:
+            return [] if room is None else await self.stored_unseen(room)
+        except UnknownRoomError:  # it was deleted meanwhile
+            return []
 
     def post(
         self,
@@ -177,9 +217,9 @@ class Rooms:
         refused: it is too late for an error, so what cannot be is announced.
         """
         turn = turn_of(task)
-        if turn is None:
+        room = None if turn is None else self._rooms.get(turn.room_id)
+        if turn is None or room is None:
             return
-        room = self._rooms[turn.room_id]
         if task.agent_id not in room.members:
             failure = Failure(code="not_a_member", message=f"'{task.agent_id}' left the room before it answered.")
             self._tell_unanswered(decision, task, turn, failure)
@@ -193,20 +233,22 @@ class Rooms:
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
         """Announce that a task in which a member was to say something ended without an answer, if it did."""
         turn = turn_of(task)
-        if turn is not None and task.state is TaskState.JOINED:
-            decision.tell(
-                RoomJoined(room_id=turn.room_id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
-            )
+        room = None if turn is None else self._rooms.get(turn.room_id)
+        if turn is None or room is None:
             return
-        if turn is not None and task.state is not TaskState.COMPLETED:
+        if task.state is TaskState.JOINED:
+            decision.tell(
+                RoomJoined(room_id=room.id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
+            )
+        elif task.state is not TaskState.COMPLETED:
             failure = task.error or Failure(code="unanswered", message="The task ended without an answer.")
             self._tell_unanswered(decision, task, turn, failure)
-            self._unsee(decision, self._rooms[turn.room_id], task, turn)
+            self._unsee(decision, room, task, turn)
 
     def task_taken_up(self, decision: Decision, task: TaskRecord) -> None:
         """A task that ended without an answer may answer after all."""
         turn = turn_of(task)
-        if turn is not None:
+        if turn is not None and turn.room_id in self._rooms:
             decision.tell(
                 RoomAnswering(room_id=turn.room_id, number=turn.number, agent_id=task.agent_id, task_id=base_id(task))
             )

@@ -136,7 +136,8 @@ class Switch:
         mail = None if mail_id is None else self._mail.in_memory(mail_id)
         if mail is None:
             return
-        if task.result is not None and mail.state is not MailState.REPLIED:
+        is_wanted = mail.state is not MailState.REPLIED and mail.sender in self._roster.agents  # it may be deleted
+        if task.result is not None and is_wanted:
             limit = self._mail.max_bytes(mail.sender)
             self._mail.reply(
                 decision,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.domain.tasks import Repaired, Retried, TaskRecord, TaskState
 from ai_whisperer.runtime.session.decision import Decision
@@ -44,4 +46,12 @@ class Counters:
         decision.unit.put_link(self._session_id, link)
 
     def links(self) -> tuple[Link, ...]:
-        return tuple(self._links.values())
+        return tuple(link for link in self._links.values() if link.count)
+
+    def forget(self, decision: Decision, agent_id: str) -> None:
+        """The agent is deleted. Its links stay, empty: they lead to the number of the last mail of each sender."""
+        for key, link in self._links.items():
+            if agent_id in (link.sender, link.recipient) and link.count:
+                self._links[key] = replace(link, count=0)
+                decision.unit.put_link(self._session_id, self._links[key])
+        self.dead_tasks.pop(agent_id, None)

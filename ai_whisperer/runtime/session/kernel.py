@@ -16,6 +16,7 @@ from ai_whisperer.runtime.session.cause import forget_caller
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.clock_watch import ClockWatch
 from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.erasing import Erasing
 from ai_whisperer.runtime.session.log import NotificationBus
 from ai_whisperer.runtime.session.reads import Overlay, Reads
 from ai_whisperer.runtime.session.roles import Roster
@@ -48,6 +49,7 @@ class Kernel:
         self.reads = reads
         self.ended_lately: Overlay[str, TaskRecord] = Overlay()
         self.log = log
+        self.erasing = Erasing(session_id, store, reads, log)
         self.clock = clock
         self.random = random
         self.ids = ids
@@ -75,6 +77,11 @@ class Kernel:
 
     def next_arrival(self) -> int:
         self._arrival += 1
+        return self._arrival
+
+    @property
+    def last_arrival(self) -> int:
+        """The place in the order of arrivals of what came last."""
         return self._arrival
 
     def check_event_loop(self) -> None:

@@ -18,7 +18,7 @@ from ai_whisperer.core.recent import PAGE_BYTES, PAGE_NOTES, RecentNotes, size_o
 from ai_whisperer.core.tasks import is_part_of
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.errors import StateError
+from ai_whisperer.errors import LogPrunedError, StateError
 from ai_whisperer.runtime.session.reads import Reads
 from ai_whisperer.store.base import Store
 
@@ -26,7 +26,10 @@ from ai_whisperer.store.base import Store
 class NotificationBus:
     """The numbered log of one session, as it grows."""
 
-    def __init__(self, session_id: str, store: Store, reads: Reads, *, last_seq: int, last_at: float = 0.0) -> None:
+    def __init__(
+        self, session_id: str, store: Store, reads: Reads, *, last_seq: int, last_at: float = 0.0, first_seq: int = 1
+    ) -> None:
+        """`first_seq` is the first notification that is kept; it may rise."""
         self._session_id = session_id
         self._store = store
         self._reads = reads
@@ -34,6 +37,7 @@ class NotificationBus:
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._with_deltas: WeakSet[Subscription] = WeakSet()
         self.wants_deltas = False  # somebody may; looked at for every piece, so it is not counted
+        self.first_seq = first_seq
         self.last_seq = last_seq
         self._last_at = last_at
         self.failure: BaseException | None = None
@@ -61,7 +65,8 @@ class NotificationBus:
         self.wants_deltas = len(self._with_deltas) > 0
 
     def subscribe(self, *, after: int, deltas: bool, of_task: str | None = None) -> Subscription:
-        """`of_task`: of the deltas only those of this task and of what continues it."""
+        """`of_task`: of the deltas only those of this task and of what continues it. Raises `LogPrunedError`."""
+        self.check_kept(after)
         subscription = Subscription(self, after=after, deltas=deltas, of_task=of_task)
         self._subscriptions.add(subscription)
         if deltas:
@@ -79,8 +84,29 @@ class NotificationBus:
         return [] if cursor >= self.last_seq else self._recent.page(cursor)
 
     async def stored_after(self, cursor: int) -> list[Notification]:
-        """Some of what follows the cursor in the store, in order."""
+        """Some of what follows the cursor in the store, in order; raises `LogPrunedError`."""
+        found = await self._stored_after(cursor)
+        self.check_kept(cursor)
+        return found
+
+    async def _stored_after(self, cursor: int) -> list[Notification]:
         return await self._reads.notifications(after=cursor, limit=PAGE_NOTES, max_bytes=PAGE_BYTES)
+
+    def check_kept(self, after: int) -> None:
+        """Raise `LogPrunedError` if what follows this number is not all there any more."""
+        first = self.first_seq
+        if after + 1 < first:
+            error = LogPrunedError(
+                f"The log of session '{self._session_id}' begins at {first}: what came before was pruned. Take a "
+                f"snapshot (session.snapshot) and follow the log after its lastSeq, or read on after {first - 1} and "
+                "do without the rest."
+            )
+            error.data = {"firstSeq": first}
+            raise error
+
+    def forget(self) -> None:
+        """Let memory have nothing of what may be erased in the store."""
+        self._recent.clear()
 
     def close(self, failure: BaseException | None = None) -> None:
         self.closed = True

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from ai_whisperer.core.addresses import AddressBook
 from ai_whisperer.domain.tasks import TaskRecord
+from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.runtime.session.roles import Agent, Loop
 
 A = TypeVar("A", bound=Agent)
@@ -15,8 +16,8 @@ L = TypeVar("L", bound=Loop)
 class LiveRoster(Generic[A, L]):
     """The agents of a session and their running loops.
 
-    `returning` are tasks that are taken up again, on their way into the queue. `on_probation`: a suspect runs alone,
-    and nothing else begins (see `life.trials`).
+    `former` is what agents had used that were deleted. `returning` are tasks that are taken up again, on their way into
+    the queue. `on_probation`: a suspect runs alone, and nothing else begins (see `life.trials`).
     """
 
     def __init__(self) -> None:
@@ -25,6 +26,7 @@ class LiveRoster(Generic[A, L]):
         self.book = AddressBook()
         self.returning: dict[str, TaskRecord] = {}
         self.on_probation = False
+        self.former: AgentTotals | None = None
 
     def runs(self, loop: Loop) -> bool:
         """Whether this is a loop of this session."""

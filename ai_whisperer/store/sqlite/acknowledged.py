@@ -22,6 +22,7 @@ from zlib import crc32
 import msgspec
 
 from ai_whisperer.domain.note import Note
+from ai_whisperer.domain.retention import Horizon
 
 ACKNOWLEDGED_NAME = "whisperer.acknowledged"
 PAUSE_SECONDS = 0.05
@@ -103,14 +104,18 @@ class Acknowledged:
             self._claim = Claim(number=self._number, session_id=last.session_id, seq=last.seq, at=last.at)
             self._write(self._claim)
 
-    def forget(self, session_ids: Collection[str]) -> Callable[[], None]:
-        """These sessions are about to be deleted: claim nothing of them. That is on disk when what this returns was
-        called, which waits for the disk: on any thread, before the commit. Nothing may be noted in between.
+    def forget(self, session_ids: Collection[str], horizons: Collection[Horizon] = ()) -> Callable[[], None]:
+        """These sessions are about to be deleted, and what is before these horizons: claim nothing of them.
+
+        That is on disk when what this returns was called, which waits for the disk: on any thread, before the commit.
+        Nothing may be noted in between.
 
         What is on disk may be older than what was written last, so both places are written anew.
         """
         self._write_last()
-        if self._claim.session_id in session_ids:
+        claim = self._claim
+        firsts = {each.session_id: each.first_seq for each in horizons}
+        if claim.session_id in session_ids or claim.seq < firsts.get(claim.session_id, 0):
             self._claim = Claim()
         return self._write_both
 

@@ -141,14 +141,16 @@ def check_file(path: Path, *, vfs: str | None = None) -> None:
         if application_id == 0 and tables == 0:
             _check_new(path, claim)  # made, but not filled: the process that made it died, or the log is gone
             return
-        _check_ours(connection, path, application_id)
+        check_ours(connection, path)
         _check_intact(connection, path)
         _check_complete(connection, path, claim)
     finally:
         connection.close()
 
 
-def _check_ours(connection: apsw.Connection, path: Path, application_id: int) -> None:
+def check_ours(connection: apsw.Connection, path: Path) -> None:
+    """Raise a `StoreError` unless it is a database of this program, of a version that is known here."""
+    ((application_id,),) = connection.execute("PRAGMA application_id")
     if application_id != APPLICATION_ID:
         raise StoreCorruptError(
             f"'{path}' is a database of another program. Choose another data folder; the file was left as it is."

@@ -44,6 +44,8 @@ ORDER BY session_id"""
 DELETIONS: Final = "SELECT session_id FROM deletion ORDER BY session_id"
 HAS_ROWS: Final = {table: f"SELECT 1 FROM {table.name} WHERE session_id=? LIMIT 1" for table in OF_A_SESSION}  # noqa: S608
 FREE_PAGES: Final = "PRAGMA freelist_count"
+DATABASE_SIZE: Final = """
+SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
 
 LIMITS: Final = "SELECT stated FROM limits WHERE session_id=?"
 
@@ -51,6 +53,9 @@ LINKS: Final = "SELECT kind, sender, recipient, count, last_at FROM link WHERE s
 AGENT_TOTALS: Final = "SELECT * FROM agent_total WHERE session_id=?"
 
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=?"
+HAS_MARKS: Final = """
+SELECT 1 FROM erasure WHERE session_id=?1 UNION ALL SELECT 1 FROM horizon WHERE session_id=?1 AND NOT is_done LIMIT 1"""
+FIRST_SEQ: Final = "SELECT first_seq FROM horizon WHERE session_id=?"
 NOTIFICATION_AT: Final = "SELECT at FROM notification WHERE session_id=? AND seq=?"
 LAST_AT: Final = "SELECT at FROM notification WHERE session_id=? ORDER BY seq DESC LIMIT 1"
 NOTIFICATIONS_AFTER: Final = """
@@ -125,9 +130,12 @@ SELECT id FROM task INDEXED BY task_by_root WHERE session_id=?1 AND root_id=?2 A
 FAILURES_SINCE: Final = """
 SELECT agent_id, error->>'code', finished_at FROM task INDEXED BY task_dead
 WHERE session_id=? AND state IN ('dead', 'failed') AND finished_at>? ORDER BY finished_at"""
-TASKS_OF_THREAD: Final = """
-SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND arrival>=? AND started_at>=?
-ORDER BY started_at, arrival, continuation"""
+_IS_KEPT = """erased_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE erasure.session_id=task.session_id
+  AND erasure.agent_id=task.agent_id AND erasure.thread_id IN (task.thread_id, '') AND task.arrival<=erasure.last)"""
+"""Whether the task is in no conversation that is gone."""
+TASKS_OF_THREAD: Final = f"""
+SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND arrival>=? AND started_at>=? AND {_IS_KEPT}
+ORDER BY started_at, arrival, continuation"""  # noqa: S608
 THREADS_OF_AGENT: Final = """
 SELECT id, tasks, first_at, last_at FROM thread WHERE session_id=? AND agent_id=? ORDER BY first_at, arrival, id"""
 COMPACTED_THREAD: Final = "SELECT * FROM compacted WHERE session_id=? AND agent_id=? AND thread_id=?"
@@ -135,10 +143,11 @@ STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? AND number>?
 OPEN_STEPS: Final = """
 SELECT step.* FROM task INDEXED BY task_open CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
 WHERE task.session_id=? AND task.state IN ('queued', 'running') ORDER BY step.task_id, step.number"""
-STEPS_OF_THREAD: Final = """
+STEPS_OF_THREAD: Final = f"""
 SELECT step.* FROM task CROSS JOIN step ON step.session_id=task.session_id AND step.task_id=task.id
 WHERE task.session_id=? AND task.agent_id=? AND task.thread_id=? AND task.arrival>=? AND task.started_at>=?
-ORDER BY step.task_id, step.number"""
+  AND task.{_IS_KEPT}
+ORDER BY step.task_id, step.number"""  # noqa: S608
 
 MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND id=?"
 OPEN_MAIL: Final = """
@@ -149,8 +158,9 @@ WHERE task.session_id=?1 AND task.state IN ('queued', 'running') AND mail.state=
 ORDER BY arrival"""
 _BEGINNING = "SELECT id FROM {} WHERE session_id=? AND id>=? AND id<? ORDER BY id LIMIT ?"
 IDS_BEGINNING: Final = {
-    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "question", "room", "schedule")},
+    **{kind: _BEGINNING.format(kind) for kind in ("task", "approval", "question", "schedule")},
     "mail": _BEGINNING.format("mail").replace("ORDER", "AND recipient='user' ORDER"),
+    "room": _BEGINNING.format("room").replace("ORDER", "AND deleted_at IS NULL ORDER"),
 }
 DEAD_MAIL: Final = "SELECT * FROM mail WHERE session_id=? AND state='dead' ORDER BY arrival"
 DEAD_MAIL_COUNT: Final = "SELECT count(*) FROM mail INDEXED BY mail_dead WHERE session_id=? AND state='dead'"

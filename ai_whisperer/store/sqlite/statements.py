@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ai_whisperer.store.operations import Count, Operation, RowOperation, Verb
+from ai_whisperer.store.tables import Table
 
 FREE_PAGE: Final = Operation()
 """Gives the last page of the file back. It is under way until its cursor runs another statement: see `NOTHING`."""
@@ -29,8 +30,9 @@ def _statement_of(operation: RowOperation[Any]) -> str:
         case Verb.DELETE:
             return f"DELETE FROM {name} WHERE {key}"  # noqa: S608
         case Verb.DELETE_SOME:
-            row = "rowid" if name in _WITH_ROWID else ", ".join(table.key)
-            return f"DELETE FROM {name} WHERE ({row}) IN (SELECT {row} FROM {name} WHERE session_id=? LIMIT ?)"  # noqa: S608
+            return _deleting(table, " AND ".join(f"{column.name}=?" for column in operation.columns[:-1]))
+        case Verb.DELETE_BELOW:
+            return _deleting(table, f"session_id=? AND {table.key[-1]}<?")
         case Verb.COUNT:
             raise TypeError("Make it as a Count, which says how its columns are added.")
 
@@ -39,6 +41,11 @@ def inserting(operation: RowOperation[Any], *, rows: int) -> str:
     """The statement that inserts so many rows at once; their values follow on each other."""
     into, _, values = _statement_of(operation).rpartition(" VALUES ")
     return f"{into} VALUES {','.join([values] * rows)}"
+
+
+def _deleting(table: Table[Any], which: str) -> str:
+    row = "rowid" if table.name in _WITH_ROWID else ", ".join(table.key)
+    return f"DELETE FROM {table.name} WHERE ({row}) IN (SELECT {row} FROM {table.name} WHERE {which} LIMIT ?)"  # noqa: S608
 
 
 def _counting(operation: Count[Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import apsw
 import msgspec
@@ -25,7 +25,7 @@ from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.sessions import IdKind, SessionRecord, SessionSummary
 from ai_whisperer.domain.snapshot import InboxMail
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord, ThreadSummary
-from ai_whisperer.errors import StoreCorruptError, StoreInUseError
+from ai_whisperer.errors import StoreCorruptError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import FailureListener, Listener, SessionSnapshot, StoreHealth, Unit
 from ai_whisperer.store.folder_lock import lock_folder
@@ -36,23 +36,19 @@ from ai_whisperer.store.sqlite import opening, queries, readers
 from ai_whisperer.store.sqlite.acknowledged import Acknowledged
 from ai_whisperer.store.sqlite.committers import Committer, InlineCommitter, ThreadCommitter
 from ai_whisperer.store.sqlite.custody import Custody
+from ai_whisperer.store.sqlite.deletion import SqliteDeletion
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
-from ai_whisperer.store.sqlite.statements import FREE_PAGE, NOTHING
+from ai_whisperer.store.sqlite.importing import SqliteImport
+from ai_whisperer.store.sqlite.retention import SqliteRetention
 from ai_whisperer.store.sqlite.writing import SqliteWriter
-from ai_whisperer.store.tables import OF_A_SESSION, Row, Table
-
-SLICE_ROWS = 300
-"""So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
-
-SLICE_PAGES = 100
-"""So many free pages go at once; that holds the event loop up for about a millisecond."""
+from ai_whisperer.store.tables import Row
 
 _LAST_CHARACTER = "\U0010ffff"
 
 _T = TypeVar("_T")
 
 
-class SqliteStore:
+class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
     """See `Store` for the contract. Made by `open` or `in_memory`."""
 
     def __init__(
@@ -69,7 +65,7 @@ class SqliteStore:
         self._committer = committer
         self._path = path
         self._custody = custody
-        self._deleting: set[str] = set()
+        SqliteDeletion.__init__(self)
         self._gives_back = opening.gives_back(writing)
         self._writer = SqliteWriter(writing, committer, custody)
         packing = Packing(self._all(queries.SHAPES, (), tables.SHAPE.read))
@@ -158,43 +154,17 @@ class SqliteStore:
     def on_their_way(self, session_id: str) -> tuple[int, float | None]:
         return self._groups.on_their_way(session_id)
 
-    async def delete_session(self, session_id: str) -> None:
-        self._check_not_deleting(session_id)
-        unit = Unit()
-        unit.begin_deletion(session_id)
-        begun = self._groups.submit(unit)
-        self._deleting.add(session_id)
-        try:
-            await begun
-        except StoreInUseError:
-            self._deleting.discard(session_id)
-            raise
-        for table in OF_A_SESSION:
-            while self._has_rows(table, session_id):
-                unit = Unit()
-                unit.delete_some(session_id, table, limit=SLICE_ROWS)
-                await self._groups.submit(unit)
-        unit = Unit()
-        unit.end_deletion(session_id)
-        await self._groups.submit(unit)
-        self._deleting.discard(session_id)
-        await self._free_pages()
+    def _overwrite(self, *, deleted: bool) -> None:
+        self._writing.pragma("secure_delete", deleted)
 
-    async def _free_pages(self) -> None:
-        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
-        while free := self._pages_to_free():
-            unit = Unit()
-            unit.changes += [(FREE_PAGE, ())] * min(free, SLICE_PAGES)
-            unit.changes.append((NOTHING, ()))
-            if free <= SLICE_PAGES:
-                self._committer.checkpoint_soon()
-            await self._groups.submit(unit)
-
-    def _pages_to_free(self) -> int:
-        return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
+    async def database_bytes(self) -> tuple[int, int]:
+        ((pages, free, size),) = self._all(queries.DATABASE_SIZE, (), tuple)
+        return pages * size, free * size
 
     async def close(self) -> None:
         try:
+            if self._undoing:
+                await asyncio.wait(self._undoing)
             await self._groups.flushed()
         finally:
             self.abandon()
@@ -240,6 +210,9 @@ class SqliteStore:
             last_arrival=max(arrivals, default=0),
             last_seq=self._all(queries.LAST_SEQ, key, lambda row: int(row[0]))[0],
             last_at=next(iter(self._all(queries.LAST_AT, key, lambda row: float(row[0]))), 0.0),
+            erasures=tuple(await self.erasures(session_id)),
+            has_marks=bool(self._all(queries.HAS_MARKS, key, bool)),
+            first_seq=next(iter(self._all(queries.FIRST_SEQ, key, lambda row: int(row[0]))), 1),
         )
 
     async def session(self, session_id: str) -> SessionRecord | None:
@@ -390,13 +363,6 @@ class SqliteStore:
         """How many of the notifications together take so many bytes."""
         sizes = self._all(queries.NOTIFICATION_SIZES_AFTER, (session_id, after, limit), lambda row: int(row[0]))
         return max(sum(end <= max_bytes for end in accumulate(sizes)), 1)
-
-    def _has_rows(self, table: Table[Any], session_id: str) -> bool:
-        return bool(self._all(queries.HAS_ROWS[table], (session_id,), bool))
-
-    def _check_not_deleting(self, session_id: str) -> None:
-        if session_id in self._deleting:
-            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until that is done.")
 
     def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]:
         try:

@@ -49,8 +49,8 @@ class SqliteWriter:
             self._look_at = now + LOOK_SECONDS
             custody.check()
         self._write(group)
-        if group.deleted and custody is not None:
-            forget = custody.acknowledged.forget(group.deleted)
+        if custody is not None and (group.deleted or group.horizons):
+            forget = custody.acknowledged.forget(group.deleted, group.horizons)
         self._committer.commit(self._connection, done, units=len(group.pending), before=forget)
 
     def committed(self, group: Group, loop: asyncio.AbstractEventLoop) -> None:

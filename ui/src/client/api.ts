@@ -279,12 +279,28 @@ export interface DeadLetters {
 /** When a message to a conversation is heard: in its turn, or before the next step of the task at work there. */
 export type Deliver = "in_turn" | "next_step";
 
+/**
+ * What was erased, or would be: how many tasks, mails, events and messages no longer have content. `notifications`
+ * counts those that the log has no longer.
+ */
+export interface Erased {
+  threads: number;
+  tasks: number;
+  mails: number;
+  events: number;
+  messages: number;
+  notifications: number;
+}
+
 /** Events, the newest first. */
 export interface EventList {
   events: EventRecord[];
 }
 
-/** A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task. */
+/**
+ * A named signal that was broadcast. `woken` and `notified` count the agents it woke and gave a task. One with
+ * `erasedAt` no longer has data.
+ */
 export interface EventRecord {
   sessionId: string;
   eventId: string;
@@ -295,6 +311,7 @@ export interface EventRecord {
   woken: number;
   notified: number;
   createdAt: number;
+  erasedAt: number | null;
 }
 
 /** Of which calls something holds; `sometimes`: it depends on the arguments. */
@@ -403,6 +420,14 @@ export type IdKind = "approval" | "mail" | "question" | "room" | "schedule" | "t
 /** Ids, in order. */
 export interface IdList {
   ids: string[];
+}
+
+/** A session that was imported: how many rows of each kind there are, and how many files. */
+export interface ImportedSession {
+  sessionId: string;
+  file: string;
+  rows: Record<string, number>;
+  files: number;
 }
 
 /** A mail of the user that is neither archived nor dead. `arrival` is its place in the session's order. */
@@ -576,7 +601,8 @@ export interface MailList {
 
 /**
  * A durable message. `sequence` counts the mails of one sender; `taskId` is the task that handles it. An `awaited` mail
- * is one whose sender waits for the answer, or did: its task's result is its reply.
+ * is one whose sender waits for the answer, or did: its task's result is its reply. A mail with `erasedAt` no longer
+ * has a subject and a body.
  */
 export interface MailRecord {
   sessionId: string;
@@ -597,6 +623,7 @@ export interface MailRecord {
   readAt: number | null;
   awaited: boolean;
   origin: Origin | null;
+  erasedAt: number | null;
 }
 
 /** How far a mail has come. `dead`: a dead letter, which waits for a person. */
@@ -666,7 +693,8 @@ export interface MessagePart {
 /**
  * One message of a room. `taskId` is the task whose answer it is; `hops` counts the agents before it in a row.
  * `mentions` are the members that it addresses by name; `asked` leads from those who were asked for an answer to the
- * tasks in which they give it. `parts` are the images and files that came with it.
+ * tasks in which they give it. `parts` are the images and files that came with it. One with `erasedAt` no longer has a
+ * text.
  */
 export interface MessageRecord {
   sessionId: string;
@@ -682,6 +710,7 @@ export interface MessageRecord {
   cause: string;
   createdAt: number;
   parts: Attachment[] | null;
+  erasedAt: number | null;
 }
 
 /** What becomes of due times that passed while nothing could fire: none fires, the last one does, or all do. */
@@ -827,6 +856,15 @@ export interface ProviderAccountList {
   accounts: ProviderAccount[];
 }
 
+/** What pruning a session did, or would do: what ended before `before` is erased; the log begins at `firstSeq`. */
+export interface PruneReport {
+  sessionId: string;
+  before: number;
+  firstSeq: number;
+  erased: Erased;
+  dryRun: boolean;
+}
+
 /** What agents ask people: what waits for an answer with the oldest first, all else with the newest first. */
 export interface QuestionList {
   questions: QuestionRecord[];
@@ -914,7 +952,11 @@ export interface RoomList {
   rooms: RoomRecord[];
 }
 
-/** A chat of the user with one agent or several. `seen` is the last message that each member was shown. */
+/**
+ * A chat of the user with one agent or several. `seen` is the last message that each member was shown. Messages up to
+ * the number `erasedUntil` no longer have a text. A room that was deleted (`deletedAt`) is kept for its numbers alone:
+ * one of the same id continues with them.
+ */
 export interface RoomRecord {
   sessionId: string;
   roomId: string;
@@ -925,6 +967,8 @@ export interface RoomRecord {
   lastNumber: number;
   seen: Record<string, number>;
   createdAt: number;
+  erasedUntil: number;
+  deletedAt: number | null;
 }
 
 /** A room, and who is about to answer in it: agents by task. */
@@ -1047,10 +1091,11 @@ export interface SessionSummary {
  * A session right after the notification `lastSeq`, which was at `at`: subscribe after it to resume from here. `waits`
  * are in the order in which they began. `deadTasks` and `deadMails` count what waits for a person, failed tasks among
  * them, dismissed ones not. `clockOffsetSeconds` is how far the wall clock of the server is ahead of the session's: not
- * 0 if it was set while something was counted.
+ * 0 if it was set while something was counted. The log has notifications from `firstSeq` on.
  */
 export interface Snapshot {
   lastSeq: number;
+  firstSeq: number;
   at: number;
   clockOffsetSeconds: number;
   agents: AgentStatus[];
@@ -1129,13 +1174,35 @@ export interface StepUsage {
 }
 
 /**
- * `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. A session that
- * was deleted and made again under the same id has another `createdAt`, and another log.
+ * How large a session is, by what is in it, and how large the database of all sessions. `freeBytes` are in the file and
+ * hold nothing. `firstSeq` is where the log begins.
+ */
+export interface StorageReport {
+  sessionId: string;
+  firstSeq: number;
+  lastSeq: number;
+  parts: StoredPart[];
+  sizeBytes: number;
+  databaseBytes: number;
+  freeBytes: number;
+}
+
+/** What one kind of records takes in a session: how many rows there are, and about how many bytes. */
+export interface StoredPart {
+  name: string;
+  rows: number;
+  sizeBytes: number;
+}
+
+/**
+ * `after` is where the subscription begins or ended, `lastSeq` the newest notification that there is. The log begins at
+ * `firstSeq`. A session that was deleted and made again under the same id has another `createdAt`, and another log.
  */
 export interface Subscribed {
   sessionId: string;
   after: number;
   lastSeq: number;
+  firstSeq: number;
   createdAt: number;
 }
 
@@ -1195,7 +1262,8 @@ export interface TaskList {
  * loop crashed; it does not begin again before `notBefore`, nor does one at whose start the process died again and
  * again. `dismissedAt` is when a person dismissed the dead letter. `notes` is what the agent was told of its memory at
  * the beginning of the task, `parts` are the images and files given with it. `joinedStep` is the step of another task
- * before which its prompt was said, if it has joined that.
+ * before which its prompt was said, if it has joined that. Of a task with `erasedAt` only the standing is kept: that it
+ * was given and how it ended, without prompt, answer and steps.
  */
 export interface TaskRecord {
   sessionId: string;
@@ -1227,6 +1295,7 @@ export interface TaskRecord {
   notes: string | null;
   parts: Attachment[] | null;
   joinedStep: string | null;
+  erasedAt: number | null;
 }
 
 /**
@@ -2111,10 +2180,12 @@ export interface Methods {
   };
   /**
    * Send the session's notifications to this connection, from the one after `after` on. 0 is from the start; without
-   * it, from now on. With `deltas` the pieces of answers come along as they are streamed: these are not numbered (`seq`
-   * 0) and not kept. A connection has one subscription for a session; another replaces it. The first call of a method
-   * `async.*` in a session subscribes the connection to it from then on, without deltas, unless it was opened as
-   * `/ws?notifications=explicit` or has called `events.subscribe` or `events.unsubscribe` for the session.
+   * it, from now on. If what follows `after` was pruned, the error `log_pruned` has the first number that is kept as
+   * `firstSeq`: take `session.snapshot` and subscribe after its `lastSeq`. With `deltas` the pieces of answers come
+   * along as they are streamed: these are not numbered (`seq` 0) and not kept. A connection has one subscription for a
+   * session; another replaces it. The first call of a method `async.*` in a session subscribes the connection to it
+   * from then on, without deltas, unless it was opened as `/ws?notifications=explicit` or has called `events.subscribe`
+   * or `events.unsubscribe` for the session.
    */
   "events.subscribe": {
     params: {
@@ -2346,6 +2417,75 @@ export interface Methods {
     };
     result: LimitsReport;
   };
+  /**
+   * Erase the content of conversations that ended longer ago, of mails and messages, and the log before that.
+   * `older_than` is written as `30d`, `12h` and the like, or in seconds. What is open stays, and so do dead letters,
+   * the user's mail until it is archived, and all that was used. Tasks, mails and messages stay known by their ids,
+   * without content. With `dry_run` nothing is changed, and the report tells what would be.
+   */
+  "session.prune": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** How long what has ended is kept: such as 30d or 12h, or seconds. */
+      olderThan?: string | number;
+      /** Whether nothing is to be changed: the answer tells what would be. */
+      dryRun?: boolean;
+    };
+    result: PruneReport;
+  };
+  /** How much room the session takes, by what is in it, and the database of all sessions. */
+  "session.storage": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+    };
+    result: StorageReport;
+  };
+  /**
+   * Erase a conversation of an agent: what was said in it, its mails, and what the log tells of it, for good. Its tasks
+   * stay known by their ids, without content; dead letters in it are dismissed. Raises `StateError` while something in
+   * it waits or runs, and `UnknownThreadError`.
+   */
+  "task.deleteThread": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+      /** The id of the conversation that it belongs to. */
+      threadId: string;
+    };
+    result: ThreadSummary;
+  };
+  /**
+   * Delete a room with all that was said in it, for good. Answers that are under way in it are cancelled. A room that
+   * is made later under the same id continues with its numbers.
+   */
+  "room.delete": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the room. */
+      roomId: string;
+    };
+    result: RoomRecord;
+  };
+  /**
+   * Stop the agent and delete it with its conversations, mail, schedules and files, for good. What runs is cancelled,
+   * what waits for it is cancelled or archived, its locks are free, and whoever waits for its answer is told that there
+   * is none. It leaves its groups; a room in which it is alone goes with it. What it used still counts for the session.
+   * Its tasks stay known by their ids, without content: nothing is done twice.
+   */
+  "async.deleteAgent": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The agent, by its id, its name or an alias. */
+      agentId: string;
+    };
+    result: AgentStatus;
+  };
   /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
   "session.create": {
     params: {
@@ -2381,6 +2521,19 @@ export interface Methods {
       sessionId: string;
     };
     result: Snapshot;
+  };
+  /**
+   * Bring in a session that `whisperer export` wrote to a file on the server's machine; the caller owns it. Only the
+   * principal `local` may. It gets its own id, or `sessionId`, which must be free.
+   */
+  "session.import": {
+    params: {
+      /** The path of the file, on the machine of the server. */
+      file: string;
+      /** The id of the session. */
+      sessionId?: string | null;
+    };
+    result: ImportedSession;
   };
   /** Stop all agents of the session and delete everything in it, for good. */
   "session.delete": {
@@ -2466,6 +2619,15 @@ export interface Notifications {
     name: string;
     description: string;
     createdBy?: string;
+  };
+  /** An agent was deleted with its conversations, its mail and its schedules. What it used still counts. */
+  "agent.deleted": {
+    agentId: string;
+  };
+  /** A conversation of an agent was erased. */
+  "thread.deleted": {
+    agentId: string;
+    threadId: string;
   };
   /** An agent was started: it takes work. */
   "agent.started": {
@@ -2772,6 +2934,10 @@ export interface Notifications {
     title: string;
     members: string[];
     hopLimit: number;
+  };
+  /** A room was deleted with all that was said in it. */
+  "room.deleted": {
+    roomId: string;
   };
   /** An agent joined a room. */
   "room.member_added": {
@@ -3080,6 +3246,20 @@ export interface Notifications {
    */
   "clock.changed": {
     clockOffsetSeconds: number;
+  };
+  /**
+   * What ended before a time was erased, and the log begins later: whoever is not past `first_seq` takes a snapshot.
+   */
+  "session.pruned": {
+    before: number;
+    firstSeq: number;
+    threads: number;
+  };
+  /** What stood here was erased with the agent, the room or the thread that it was about. Its number stays. */
+  "log.erased": Record<string, never>;
+  /** What came before was pruned, so that a client that was away missed it: the next is `first_seq`. */
+  "log.skipped": {
+    firstSeq: number;
   };
   /** The session was deleted or the server ends: nothing more comes. Not numbered, not kept. */
   "session.closed": Record<string, never>;

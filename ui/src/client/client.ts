@@ -95,7 +95,8 @@ export class Client {
 
   /**
    * Hand out the notifications of a session, in order, each once, over all breaks of the connection. The promise is
-   * kept when the server has agreed. A client has one subscription for a session.
+   * kept when the server has agreed. A client has one subscription for a session. Where the log was pruned before it
+   * could be handed out, a `log.skipped` without a number stands in its place: take a snapshot.
    */
   async subscribe(
     sessionId: string,
@@ -206,9 +207,21 @@ export class Client {
       this.#askLater(feed);
       return;
     }
+    if (error.data.code === "log_pruned" && this.#skip(feed, error)) return;
     this.#feeds.delete(feed.sessionId);
     const isShorter = feed.createdAt !== null && error.code === INVALID_PARAMS; // the log had more in it before
     feed.ended(isShorter ? replaced(feed) : error);
+  }
+
+  /** What the feed has not seen was pruned: it continues with the first that is kept, and says that it does. */
+  #skip(feed: Feed, { data }: RpcError): boolean {
+    const firstSeq = data.firstSeq;
+    if (typeof firstSeq !== "number" || firstSeq <= (feed.cursor ?? 0) + 1) return false;
+    feed.cursor = firstSeq - 1;
+    const { sessionId } = feed;
+    feed.take({ seq: 0, sessionId, name: "log.skipped", cause: "", at: Date.now() / 1000, params: { firstSeq } });
+    if (this.#feeds.get(sessionId) === feed && this.state === "open") this.#ask(feed);
+    return true;
   }
 
   /** The server has closed the session. If it was deleted, the answer will be that there is none. */

@@ -3,6 +3,8 @@
 
 export const WORDS: Readonly<Record<string, string>> = {
   "agent.created": "{@agentId} was created[: {description}]",
+  "agent.deleted": "{@agentId} was deleted",
+  "thread.deleted": "{@agentId} no longer has the conversation {threadId}",
   "agent.started": "{@agentId} was started[: {reason}]",
   "agent.paused": "{@agentId} was paused[: {reason}]",
   "agent.resumed": "{@agentId} was resumed[: {reason}]",
@@ -39,6 +41,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "schedule.fired": "The schedule {scheduleId} fired[ for {@agentId}][; next at {nextAt:time}|, for the last time]",
   "schedule.missed": "The schedule {scheduleId} missed {count:count} due times[ for {@agentId}][: {reason:words}]",
   "room.created": "[The room {title}|A chat] was opened with {@members}",
+  "room.deleted": "The room {roomId} was deleted",
   "room.member_added": "{@agentId} joined the room {roomId}",
   "room.member_removed": "{@agentId} left the room {roomId}",
   "room.message": "{@sender} said: {text}",
@@ -79,5 +82,8 @@ export const WORDS: Readonly<Record<string, string>> = {
   "resource.granted": "{@agentId} has its turn at {resources} after {waitedSeconds:duration}",
   "session.opened": "The session was opened again",
   "clock.changed": "The session [clockOffsetSeconds=0?goes by the wall clock again|clockOffsetSeconds>0?is {clockOffsetSeconds:duration} behind the wall clock, which was set|is {clockOffsetSeconds:duration} ahead of the wall clock, which was set]",
+  "session.pruned": "The session no longer has what ended before {before:time}",
+  "log.erased": "The session had an entry here, which was erased",
+  "log.skipped": "The session no longer has what came before {firstSeq}",
   "session.closed": "The session was closed"
 };

@@ -1,8 +1,9 @@
 import { useSyncExternalStore } from "react";
+import { EMPTY, type World } from "../projection/world";
 import { listen, usePage } from "../state/page";
 import { type Server, server } from "../state/server";
 import { Keyframes } from "./keyframes";
-import { LogPages } from "./pages";
+import { type Ask, LogPages } from "./pages";
 
 /** What is known of a session's past. */
 export interface History {
@@ -11,6 +12,7 @@ export interface History {
 }
 
 interface Kept extends History {
+  readonly firstSeq: number;
   readonly talking: Server;
   readonly sessionId: string;
   readonly createdAt: number;
@@ -20,19 +22,22 @@ let kept: Kept | null = null;
 
 /** The past of the session that is shown. Another session, or one of the same id on another server, has another. */
 export function currentHistory(): History {
-  const { sessionId, createdAt, live } = usePage.getState();
+  const { sessionId, createdAt, firstSeq, base, live } = usePage.getState();
   const talking = server();
-  if (kept === null || kept.sessionId !== sessionId || kept.createdAt !== createdAt || kept.talking !== talking) {
-    kept = { talking, sessionId: sessionId ?? "", createdAt, ...newHistory(talking, sessionId ?? "") };
+  const isSame = kept?.sessionId === sessionId && kept.createdAt === createdAt && kept.firstSeq === firstSeq;
+  if (kept === null || !isSame || kept.talking !== talking) {
+    const made = newHistory(talking, sessionId ?? "", firstSeq, base);
+    kept = { talking, sessionId: sessionId ?? "", createdAt, firstSeq, ...made };
   }
   kept.pages.reaches(live.seq);
   if (live.seq > 0) kept.keyframes.keep(live);
   return kept;
 }
 
-function newHistory(talking: Server, sessionId: string): History {
-  const pages = new LogPages((after, limit) => talking.call("events.list", { sessionId, after, limit }));
-  return { pages, keyframes: new Keyframes(pages) };
+function newHistory(talking: Server, sessionId: string, firstSeq: number, base: World): History {
+  const ask: Ask = (after, limit) => talking.call("events.list", { sessionId, after, limit });
+  const pages = new LogPages(ask, { firstSeq });
+  return { pages, keyframes: new Keyframes(pages, { base: firstSeq > 1 ? base : EMPTY }) };
 }
 
 /** The pages of the log; whoever uses this is drawn again when more of them were read. */

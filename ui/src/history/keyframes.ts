@@ -29,12 +29,13 @@ export interface Reading {
 export class Keyframes {
   readonly #pages: LogPages;
   readonly #mostEntries: number;
-  /** In the order of their numbers; the empty one is always there. */
-  #kept: World[] = [EMPTY];
+  /** In the order of their numbers; the first is always there: the empty one, or where a log that was pruned begins. */
+  #kept: World[];
   #interval: number;
 
-  constructor(pages: LogPages, { interval = INTERVAL, entries = MOST_ENTRIES } = {}) {
+  constructor(pages: LogPages, { interval = INTERVAL, entries = MOST_ENTRIES, base = EMPTY } = {}) {
     this.#pages = pages;
+    this.#kept = [base];
     this.#interval = interval;
     this.#mostEntries = entries;
   }
@@ -43,7 +44,12 @@ export class Keyframes {
     return this.#kept.length;
   }
 
-  /** The last of the kept worlds that is not after this number. */
+  /** The number of the earliest world that there is. */
+  get first(): number {
+    return this.#kept[0]?.seq ?? 0;
+  }
+
+  /** The last of the kept worlds that is not after this number, or the first. */
   nearest(seq: number): World {
     return this.#kept[this.#placeOf(seq)] ?? EMPTY;
   }

@@ -19,6 +19,8 @@ interface Page {
 export interface Bounds {
   readonly pages?: number;
   readonly weight?: number;
+  /** The first notification that the log has: those before it were pruned. */
+  readonly firstSeq?: number;
 }
 
 /** The page that holds a notification. */
@@ -42,9 +44,14 @@ export class LogPages {
   #version = 0;
   #lastSeq = 0;
 
-  constructor(ask: Ask, { pages = MOST_PAGES, weight = MOST_WEIGHT }: Bounds = {}) {
+  constructor(ask: Ask, { pages = MOST_PAGES, weight = MOST_WEIGHT, firstSeq = 1 }: Bounds = {}) {
     this.#ask = ask;
-    this.#most = { pages, weight };
+    this.#most = { pages, weight, firstSeq };
+  }
+
+  /** The number of the first notification that there is. */
+  get firstSeq(): number {
+    return this.#most.firstSeq;
   }
 
   /** The number of the newest notification that is known of. */
@@ -69,7 +76,8 @@ export class LogPages {
 
   /** A notification, if its page is here. */
   note(seq: number): Notification | undefined {
-    return this.#pages.get(pageOf(seq))?.notes[(seq - 1) % PAGE];
+    const notes = this.#pages.get(pageOf(seq))?.notes;
+    return notes?.[seq - (notes[0]?.seq ?? 0)];
   }
 
   /** What is here of a page. */
@@ -79,6 +87,7 @@ export class LogPages {
 
   /** All that the log has of a page so far. Whoever asks for the same page meanwhile shares the request. */
   page(number: number): Promise<readonly Notification[]> {
+    if (number < pageOf(this.firstSeq)) return Promise.resolve([]);
     const known = this.#pages.get(number);
     if (known && this.#isWhole(number, known)) {
       this.#use(number, known);
@@ -109,8 +118,8 @@ export class LogPages {
 
   /** The number of the last notification that is not later than `time`; 0 if all are. */
   async seqAt(time: number): Promise<number> {
-    let [low, high] = [0, pageOf(Math.max(this.#lastSeq, 1))];
-    if (this.#lastSeq === 0 || (await this.#firstTime(0)) > time) return 0;
+    let [low, high] = [pageOf(this.firstSeq), pageOf(Math.max(this.#lastSeq, 1))];
+    if (this.#lastSeq < this.firstSeq || (await this.#firstTime(low)) > time) return 0;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
       if ((await this.#firstTime(middle)) <= time) low = middle;
@@ -129,7 +138,7 @@ export class LogPages {
   async #firstTime(number: number): Promise<number> {
     const known = this.#firstTimes.get(number);
     if (known !== undefined) return known;
-    const { notifications } = await this.#ask(number * PAGE, 1);
+    const { notifications } = await this.#ask(this.#before(number), 1);
     const at = notifications[0]?.at ?? Number.POSITIVE_INFINITY;
     if (notifications[0] !== undefined) this.#firstTimes.set(number, at);
     return at;
@@ -138,7 +147,7 @@ export class LogPages {
   async #load(number: number): Promise<readonly Notification[]> {
     const end = (number + 1) * PAGE;
     for (;;) {
-      const after = this.#pages.get(number)?.notes.at(-1)?.seq ?? number * PAGE;
+      const after = this.#pages.get(number)?.notes.at(-1)?.seq ?? this.#before(number);
       const { notifications, lastSeq } = await this.#ask(after, end - after);
       this.reaches(lastSeq);
       this.#join(number, notifications);
@@ -148,13 +157,18 @@ export class LogPages {
     }
   }
 
+  /** The number before the first notification of a page. */
+  #before(number: number): number {
+    return Math.max(number * PAGE, this.firstSeq - 1);
+  }
+
   #isWhole(number: number, { notes }: Page): boolean {
     return (notes.at(-1)?.seq ?? 0) >= Math.min((number + 1) * PAGE, this.#lastSeq);
   }
 
   #join(number: number, more: readonly Notification[]): void {
     const known = this.#pages.get(number);
-    const next = (known?.notes.at(-1)?.seq ?? number * PAGE) + 1;
+    const next = (known?.notes.at(-1)?.seq ?? this.#before(number)) + 1;
     const from = more.findIndex((note) => note.seq === next);
     if (from < 0) return;
     const fresh = more.slice(from);

@@ -47,7 +47,7 @@ export async function* searchBack(
   { from, signal }: { from: number; signal: AbortSignal },
 ): AsyncGenerator<Found> {
   const breathe = breather();
-  for (let number = pageOf(from); number >= 0; number -= 1) {
+  for (let number = pageOf(from); number >= pageOf(pages.firstSeq); number -= 1) {
     const notes = await pages.page(number);
     if (number > 0) void pages.page(number - 1).catch(() => {}); // the search is told when it gets there
     const found: Notification[] = [];

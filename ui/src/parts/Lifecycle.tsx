@@ -5,7 +5,7 @@ import { steer } from "../steer/bulk";
 import { ACTIONS, type Action, refusal, verbOf } from "../steer/lifecycle";
 import { Icon } from "./Icon";
 
-const SHOWN: readonly Action[] = ["start", "pause", "interrupt", "resume", "sleep", "wake", "stop"];
+const SHOWN: readonly Action[] = ["start", "pause", "interrupt", "resume", "sleep", "wake", "stop", "delete"];
 
 /** A button for everything that becomes of an agent. Those that its state does not allow are off and say why. */
 export function Lifecycle({ agent }: { agent: Agent }) {
@@ -19,7 +19,7 @@ export function Lifecycle({ agent }: { agent: Agent }) {
           <button
             key={action}
             type="button"
-            className={action === "stop" ? "danger" : ""}
+            className={action === "stop" || action === "delete" ? "danger" : ""}
             disabled={why !== null}
             title={why ?? hint}
             onClick={() => choose(action, agent.agentId)}

@@ -55,6 +55,12 @@ export const AGENTS: Changes = {
   "agent.created": (draft, { at, params: { agentId, name, description } }) => {
     draft.set("agents", agentId, { ...NEW_AGENT, agentId, name, description, lastActivityAt: at });
   },
+  "agent.deleted": (draft, { params: { agentId } }) => {
+    draft.delete("agents", agentId);
+    for (const [key, { from, to }] of draft.all("links")) {
+      if (from === agentId || to === agentId) draft.delete("links", key);
+    }
+  },
   "agent.started": (draft, { params }) => {
     draft.change("agents", params.agentId, { started: true, reason: params.reason });
   },

@@ -26,6 +26,7 @@ export const CHANGES: Changes = {
     const room = { roomId, kind, title, members, hopLimit, lastNumber: 0, lastAt: at, answering: new Map() };
     draft.set("rooms", roomId, room);
   },
+  "room.deleted": (draft, { params: { roomId } }) => draft.delete("rooms", roomId),
   "room.member_added": (draft, { params: { roomId, agentId } }) => {
     const room = draft.get("rooms", roomId);
     if (room) draft.change("rooms", roomId, { members: [...room.members, agentId] });

@@ -47,7 +47,7 @@ export default function PastBar() {
           type="range"
           aria-label="Moment"
           aria-valuetext={place}
-          min={0}
+          min={currentHistory().keyframes.first}
           max={lastSeq}
           value={wanted}
           onChange={(event) => void travelTo(Number(event.target.value))}

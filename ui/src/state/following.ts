@@ -57,9 +57,19 @@ async function load(): Promise<void> {
   if (sessionId === null || mine !== turn) return;
   try {
     const { createdAt } = await server().call("session.get", { sessionId });
-    const live = worldOf(await server().call("session.snapshot", { sessionId }));
+    const snapshot = await server().call("session.snapshot", { sessionId });
+    const live = worldOf(snapshot);
     if (mine !== turn) return;
-    usePage.setState({ createdAt, live, streams: new Map(), isLoaded: true, ended: null, playhead: null });
+    usePage.setState({
+      createdAt,
+      firstSeq: snapshot.firstSeq,
+      base: live,
+      live,
+      streams: new Map(),
+      isLoaded: true,
+      ended: null,
+      playhead: null,
+    });
     const begun = await server().subscribe(
       sessionId,
       { after: live.seq, createdAt, deltas: true, onEnd: (error) => void ended(error, mine) },
@@ -116,6 +126,10 @@ async function isThere(): Promise<boolean> {
 
 function take(note: Notification, mine: number): void {
   if (mine !== turn) return;
+  if (note.name === "log.skipped") {
+    void load(); // what is shown has a gap: it begins anew with a snapshot
+    return;
+  }
   waiting.push(note);
   timer ??= setTimeout(show, GATHER_MS);
 }

@@ -36,6 +36,10 @@ export interface Page {
   /** The session as it is now, and since when its log is kept. */
   readonly live: World;
   readonly createdAt: number;
+  /** The first notification that the log has: what came before was pruned. */
+  readonly firstSeq: number;
+  /** The session when the page began to follow it: no earlier one can be shown if the log was pruned. */
+  readonly base: World;
   /** By task. */
   readonly streams: ReadonlyMap<string, Stream>;
   /** Null while the page shows what is live. */
@@ -52,6 +56,8 @@ export const NOTHING: Page = {
   ended: null,
   live: EMPTY,
   createdAt: 0,
+  firstSeq: 1,
+  base: EMPTY,
   streams: new Map(),
   playhead: null,
 };

@@ -36,10 +36,10 @@ export async function travelTo(seq: number): Promise<void> {
   const own = new AbortController();
   turn = own;
   const { live, playhead } = usePage.getState();
-  const wanted = Math.max(0, Math.min(Math.trunc(seq), live.seq));
+  const { keyframes, pages } = currentHistory();
+  const wanted = Math.max(keyframes.first, Math.min(Math.trunc(seq), live.seq));
   const leftAt = playhead === null ? live.seq : useTravel.getState().leftAt;
   useTravel.setState({ wanted, leftAt, progress: 0, problem: null });
-  const { keyframes, pages } = currentHistory();
   if (playhead === null) show(keyframes.nearest(wanted));
   if (wanted > 0) void pages.page(pageOf(wanted)).catch(() => {}); // to tell what happened then; the fold needs it too
   patience ??= setTimeout(showNearest, PATIENCE_MS);

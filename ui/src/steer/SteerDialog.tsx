@@ -19,6 +19,7 @@ export function SteerDialog({ action, ...props }: SteerProps & { action: Action 
   if (action === "sleep") return <SleepDialog {...props} />;
   if (action === "wake") return <WakeDialog {...props} />;
   if (action === "task") return <TaskDialog {...props} />;
+  if (action === "delete") return <DeleteDialog {...props} />;
   if (action === "pause" || action === "interrupt") return <PauseDialog action={action} {...props} />;
   return <StopDialog {...props} />;
 }
@@ -34,6 +35,23 @@ function StopDialog({ agentIds, onClose }: SteerProps) {
     >
       <Whom agentIds={agentIds} />
       <p>Whatever runs is cancelled, with its tools. Mail and queues are kept: a stopped agent can be started again.</p>
+    </Confirm>
+  );
+}
+
+function DeleteDialog({ agentIds, onClose }: SteerProps) {
+  return (
+    <Confirm
+      title={`Delete ${agentsInWords(agentIds)}?`}
+      action="Delete for good"
+      onConfirm={() => void perform("delete", agentIds, {})}
+      onClose={onClose}
+    >
+      <Whom agentIds={agentIds} />
+      <p>
+        Whatever runs is cancelled. Conversations, mail, schedules and files go, and cannot be brought back. What was
+        used still counts for the session.
+      </p>
     </Confirm>
   );
 }

@@ -3,7 +3,7 @@ import type { IconName } from "../parts/Icon";
 import type { Agent } from "../projection/world";
 
 /** What can be done to an agent. */
-export type Action = "start" | "pause" | "interrupt" | "resume" | "sleep" | "wake" | "stop" | "task";
+export type Action = "start" | "pause" | "interrupt" | "resume" | "sleep" | "wake" | "stop" | "delete" | "task";
 
 export interface ActionWords {
   readonly method: MethodName;
@@ -75,6 +75,14 @@ export const ACTIONS: Readonly<Record<Action, ActionWords>> = {
     done: "Stopped",
     hint: "What it runs is cancelled. Its mail and its queue are kept.",
   },
+  delete: {
+    method: "async.deleteAgent",
+    label: "Delete…",
+    icon: "close",
+    doing: "Deleting",
+    done: "Deleted",
+    hint: "It goes for good, with its conversations, mail, schedules and files.",
+  },
   task: {
     method: "async.sendTask",
     label: "Send a task…",
@@ -88,7 +96,7 @@ export const ACTIONS: Readonly<Record<Action, ActionWords>> = {
 export const ACTION_NAMES = Object.keys(ACTIONS) as Action[];
 
 /** Those that ask for something before they are done. */
-const ASKING: ReadonlySet<Action> = new Set(["sleep", "wake", "stop", "task"]);
+const ASKING: ReadonlySet<Action> = new Set(["sleep", "wake", "stop", "delete", "task"]);
 
 export function asks(action: Action): boolean {
   return ASKING.has(action);
@@ -124,6 +132,7 @@ const REFUSALS: Readonly<Record<Action, (agent: Steered) => string | null>> = {
     return state !== "stopped" && (state === "sleeping" || isToSleep) ? null : "It does not sleep.";
   },
   stop: ({ state }) => (state === "stopped" ? "It is stopped already." : null),
+  delete: () => null,
   task: () => null,
 };
 

@@ -25,7 +25,8 @@ import { note } from "./stage";
 function message(number: number, fields: Partial<MessageRecord> = {}): MessageRecord {
   return {
     ...{ sessionId: "default", messageId: `m${number}`, roomId: "r", number, sender: "user", text: `text ${number}` },
-    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: number, parts: null, ...fields },
+    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: number },
+    ...{ parts: null, erasedAt: null, ...fields },
   };
 }
 

@@ -76,7 +76,8 @@ function stage(
       sender: "user",
       text: "",
     },
-    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index, parts: null, ...fields },
+    ...{ mentions: [], asked: {}, taskId: null, hops: 0, cause: "", createdAt: 1_000 + index },
+    ...{ parts: null, erasedAt: null, ...fields },
   }));
   const started = (agentId: string) => note("agent.started", { agentId, reason: "" });
   const before = [created("ann"), created("bob"), started("ann"), started("bob"), note("room.created", GROUP)];
@@ -98,7 +99,16 @@ function stage(
 function opened(roomId: string): RoomRecord {
   const notes = [note("room.created", { ...GROUP, roomId })];
   usePage.setState(({ live }) => ({ live: reduce(live, notes) }));
-  return { ...GROUP, roomId, sessionId: "default", lastNumber: 0, seen: {}, createdAt: 0 };
+  return {
+    ...GROUP,
+    roomId,
+    sessionId: "default",
+    lastNumber: 0,
+    seen: {},
+    createdAt: 0,
+    erasedUntil: 0,
+    deletedAt: null,
+  };
 }
 
 function show(address = "/s/default/chats/team") {

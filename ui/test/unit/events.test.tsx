@@ -6,7 +6,15 @@ import { BroadcastDialog } from "../../src/steer/BroadcastDialog";
 import EventsView from "../../src/views/events/EventsView";
 import { note, renderAt, setStage } from "./stage";
 
-const SENT = { sessionId: "default", sender: "user", cause: "", data: { level: 3 }, woken: 1, notified: 2 };
+const SENT = {
+  sessionId: "default",
+  sender: "user",
+  cause: "",
+  data: { level: 3 },
+  woken: 1,
+  notified: 2,
+  erasedAt: null,
+};
 
 function stage() {
   const events = [

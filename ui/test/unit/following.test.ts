@@ -11,7 +11,7 @@ import { listen, NOTHING, usePage } from "../../src/state/page";
 import { connectionChanged, replaceServer, type Server, server } from "../../src/state/server";
 
 const NOTHING_YET: Snapshot = {
-  ...{ lastSeq: 0, at: 0, agents: [], tasks: [], waits: [], rooms: [], links: [], inbox: [], locks: [] },
+  ...{ lastSeq: 0, firstSeq: 1, at: 0, agents: [], tasks: [], waits: [], rooms: [], links: [], inbox: [], locks: [] },
   ...{ approvals: [], questions: [], schedules: [], clockOffsetSeconds: 0, deadTasks: 0, deadMails: 0 },
 };
 
@@ -169,4 +169,17 @@ describe("following a session", () => {
     hidden.mockRestore();
     expect(usePage.getState().live.seq).toBe(10_000);
   });
+});
+
+test("what was pruned while the page was away lets it begin anew with a snapshot", async () => {
+  let taken = 0;
+  const feeds = setServer(async () => {
+    taken += 1;
+    return { ...NOTHING_YET, lastSeq: 10 * taken, firstSeq: taken === 1 ? 1 : 15 };
+  });
+  await follow("pruned");
+  feeds.at(-1)?.take({ seq: 0, sessionId: "pruned", name: "log.skipped", cause: "", at: 1, params: { firstSeq: 15 } });
+  await vi.waitFor(() => expect(feeds.at(-1)?.options.after).toBe(20));
+  expect(usePage.getState()).toMatchObject({ firstSeq: 15, base: { seq: 20 }, live: { seq: 20 } });
+  await follow(null);
 });

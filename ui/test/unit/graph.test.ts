@@ -278,6 +278,7 @@ test("an awaited mail is told as a switch with its reply, and nothing from after
     readAt: 11,
     awaited: true,
     origin: null,
+    erasedAt: null,
   };
   const reply = { ...mail, mailId: "m2", sender: "b", recipient: "a", body: "Yes.", replyTo: "m1", createdAt: 20 };
   const sources = { from: "a", to: "b", mails: [mail], replies: [reply], tasks: [], events: [] };

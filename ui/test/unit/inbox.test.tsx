@@ -23,7 +23,16 @@ function mail(mailId: string, fields: Partial<MailRecord> = {}): MailRecord {
   return {
     ...{ sessionId: "default", mailId, threadId: "t", sender: "ann", sequence: 1, recipient: "user", arrival: 1 },
     ...{ subject: `About ${mailId}`, body: `Body of **${mailId}**`, cause: "", priority: "normal", replyTo: null },
-    ...{ state: "queued", taskId: null, createdAt: 1_000, readAt: null, awaited: false, origin: null, ...fields },
+    ...{
+      state: "queued",
+      taskId: null,
+      createdAt: 1_000,
+      readAt: null,
+      awaited: false,
+      origin: null,
+      erasedAt: null,
+      ...fields,
+    },
   };
 }
 

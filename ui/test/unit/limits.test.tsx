@@ -93,6 +93,12 @@ const REPORT = { scope: "session" as const, agentId: null, limits: [TOKENS, QUEU
 const USED: UsageReport = { agents: { alice: TOTALS }, total: TOTALS };
 const ALICE = [note("agent.created", { agentId: "alice", name: "Alice", description: "" })];
 
+const STORED = {
+  ...{ sessionId: "default", firstSeq: 5, lastSeq: 9, sizeBytes: 2048, databaseBytes: 8192, freeBytes: 1024 },
+  parts: [{ name: "log", rows: 5, sizeBytes: 2048 }],
+};
+const ERASED = { threads: 1, tasks: 2, mails: 0, events: 0, messages: 0, notifications: 4 };
+
 function stage(fail = "", accounts: ProviderAccount[] = []) {
   return setStage(ALICE, {
     "limits.get": () => REPORT,
@@ -209,4 +215,24 @@ test("in the past the log is searched from there, and what is used now is not to
   expect(Math.max(...read)).toBe(1_000);
   expect(await screen.findByRole("columnheader", { name: "Value" })).toBeTruthy();
   expect(screen.queryByRole("columnheader", { name: "Used" })).toBeNull();
+});
+
+test("how large what is is told, and pruning tells what would go before it does", async () => {
+  const { calls } = stage();
+  renderAt("/s/default/limits", <LimitsView />);
+  const row = (await screen.findByRole("rowheader", { name: "log" })).closest("tr") as HTMLElement;
+  expect(within(row).getByText("2 KiB")).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Prune…" }));
+  const age = screen.getByLabelText("Older than");
+  await userEvent.clear(age);
+  await userEvent.type(age, "soon");
+  await userEvent.click(screen.getByRole("button", { name: "Look", hidden: true }));
+  expect(await screen.findByText(/is no age/)).toBeTruthy();
+  await userEvent.clear(age);
+  await userEvent.type(age, "7d");
+  await userEvent.click(screen.getByRole("button", { name: "Look", hidden: true }));
+  expect(await screen.findByText(/1 threads, 2 tasks, 4 notifications/)).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Erase for good", hidden: true }));
+  const pruned = calls.filter(({ method }) => method === "session.prune").map(({ params }) => params);
+  expect(pruned.at(-1)).toMatchObject({ olderThan: "7d", dryRun: false });
 });

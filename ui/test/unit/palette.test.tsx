@@ -136,7 +136,7 @@ test("an event is broadcast with what it carries, and bad JSON is told", async (
   const { calls } = setStage([], {
     "async.broadcastEvent": ({ event }) => {
       const record = { sessionId: "default", eventId: "e", name: event, sender: "user", cause: "", data: null };
-      return { ...record, woken: 2, notified: 1, createdAt: 1 };
+      return { ...record, woken: 2, notified: 1, createdAt: 1, erasedAt: null };
     },
   });
   renderAt("/s/default", <Dialogs />);

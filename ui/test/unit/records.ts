@@ -46,6 +46,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     dismissedAt: null,
     notes: null,
     parts: null,
+    erasedAt: null,
     ...fields,
   };
 }
@@ -107,6 +108,7 @@ export function aMail(mailId: string, fields: Partial<MailRecord> = {}): MailRec
     readAt: null,
     awaited: false,
     origin: null,
+    erasedAt: null,
     ...fields,
   };
 }

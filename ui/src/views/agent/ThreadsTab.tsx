@@ -1,9 +1,12 @@
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
+import { Asking } from "../../parts/Asking";
+import { useActing } from "../../parts/acting";
 import { useFirst } from "../../parts/First";
 import { bytes, count } from "../../parts/format";
 import { Empty, Loaded } from "../../parts/Messages";
 import { Ago } from "../../parts/Times";
 import { useSelection } from "../../shell/addresses";
+import { attempt } from "../../state/actions";
 import { useAnswer } from "../../state/answers";
 import { changesTasks } from "../../state/changes";
 import { useHorizon } from "../../state/horizon";
@@ -54,7 +57,12 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
                       )}
                     </span>
                   </button>
-                  {threadId === opened && <Conversation agentId={agentId} threadId={threadId} />}
+                  {threadId === opened && (
+                    <>
+                      <Conversation agentId={agentId} threadId={threadId} />
+                      <EraseThread agentId={agentId} threadId={threadId} onErased={answer.again} />
+                    </>
+                  )}
                 </li>
               ))}
             </ul>
@@ -63,6 +71,39 @@ export function ThreadsTab({ agentId }: { agentId: string }) {
       </Loaded>
       {more}
     </>
+  );
+}
+
+interface EraseProps {
+  agentId: string;
+  threadId: string;
+  onErased: () => void;
+}
+
+/** Lets a conversation go for good. */
+function EraseThread({ agentId, threadId, onErased }: EraseProps) {
+  const [isAsking, setIsAsking] = useState(false);
+  const acting = useActing();
+  const erase = async () => {
+    await attempt("task.deleteThread", { agentId, threadId });
+    onErased();
+  };
+  return (
+    <p>
+      <button type="button" className="danger" {...acting} onClick={() => setIsAsking(true)}>
+        Erase this conversation…
+      </button>
+      {isAsking && (
+        <Asking
+          title="Erase this conversation?"
+          action="Erase for good"
+          onSubmit={async () => void (await erase())}
+          onClose={() => setIsAsking(false)}
+        >
+          <p>What was said in it goes, with its mails and what the log tells of it. It cannot be brought back.</p>
+        </Asking>
+      )}
+    </p>
   );
 }
 

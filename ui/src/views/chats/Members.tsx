@@ -11,8 +11,10 @@ import { Sender } from "./names";
 /** Who is in a group; others can be let in, and members taken out. */
 export function Members({ room, onClose }: { room: Room; onClose: () => void }) {
   const [leaving, setLeaving] = useState<string | null>(null);
+  const [isDeleting, setIsDeleting] = useState(false);
   const { disabled, title } = useActing();
   if (leaving !== null) return <Removal room={room} agentId={leaving} onClose={() => setLeaving(null)} />;
+  if (isDeleting) return <Deletion room={room} onClose={onClose} />;
   return (
     <Dialog title="Members" onClose={onClose}>
       <p className="quiet">An answer that mentions members asks them in turn, up to {room.hopLimit} times in a row.</p>
@@ -33,6 +35,11 @@ export function Members({ room, onClose }: { room: Room; onClose: () => void }) 
         ))}
       </ul>
       <Addition room={room} />
+      <div className="dialog-actions">
+        <button type="button" className="danger" disabled={disabled} title={title} onClick={() => setIsDeleting(true)}>
+          Delete the group…
+        </button>
+      </div>
     </Dialog>
   );
 }
@@ -72,6 +79,15 @@ function Addition({ room }: { room: Room }) {
         </button>
       </div>
     </form>
+  );
+}
+
+function Deletion({ room, onClose }: { room: Room; onClose: () => void }) {
+  const remove = async () => void (await attempt("room.delete", { roomId: room.roomId }));
+  return (
+    <Asking title="Delete this group?" action="Delete for good" onSubmit={remove} onClose={onClose}>
+      <p>All that was said in it goes, and cannot be brought back. Answers that are under way are cancelled.</p>
+    </Asking>
   );
 }
 

@@ -87,7 +87,7 @@ function heardOne(known: Known, note: Notification): Known {
       if (known.messages.has(note.params.number)) return known;
       const { sessionId, cause, at } = note;
       const parts = note.params.parts ?? null;
-      return read(known, [{ ...note.params, sessionId, cause, createdAt: at, asked: {}, parts }]);
+      return read(known, [{ ...note.params, sessionId, cause, createdAt: at, asked: {}, parts, erasedAt: null }]);
     }
     case "room.answering": {
       const { number, agentId, taskId } = note.params;

@@ -14,7 +14,7 @@ export interface RowMenuPlace {
 }
 
 const WIDTH = 200;
-const HEIGHT = 330;
+const HEIGHT = 365;
 
 /** What can be done with one agent. */
 export function RowMenu({ agentId, x, y, onClose }: RowMenuPlace & { onClose: () => void }) {

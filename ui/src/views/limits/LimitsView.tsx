@@ -9,6 +9,7 @@ import { Accounts } from "./Accounts";
 import { ChangeLimit } from "./ChangeLimit";
 import { LimitTable } from "./LimitTable";
 import { Reached } from "./Reached";
+import { Storage } from "./Storage";
 import { UsageTable } from "./UsageTable";
 import "./limits.css";
 
@@ -80,6 +81,7 @@ export default function LimitsView() {
         </div>
       </div>
       <UsageTable agentId={agentId} onAgent={lead} />
+      {!isPast && <Storage />}
       {changing && (
         <ChangeLimit
           limit={changing}

@@ -38,8 +38,8 @@ export default function LogView() {
     () => (matches === null ? null : search.notes.filter((note) => note.seq <= lastSeq)),
     [matches, search.notes, lastSeq],
   );
-  const skipped = found === null ? Math.max(0, lastSeq - MOST_ROWS) : 0;
-  const rows = found === null ? lastSeq - skipped : found.length;
+  const skipped = found === null ? Math.max(pages.firstSeq - 1, lastSeq - MOST_ROWS) : 0;
+  const rows = found === null ? Math.max(0, lastSeq - skipped) : found.length;
   const seqOf = (index: number) => (found === null ? skipped + index + 1 : (found[index]?.seq ?? 0));
   const open = entry === "" ? null : Number(entry);
   const openIndex = open === null ? -1 : found === null ? open - skipped - 1 : found.findIndex((n) => n.seq === open);
@@ -90,7 +90,7 @@ export default function LogView() {
       <header className="view-head">
         <h1>Log</h1>
         <span className="quiet log-count">
-          {found === null ? `${count(lastSeq)} entries` : `${count(found.length)} found`}
+          {found === null ? `${count(lastSeq - pages.firstSeq + 1)} entries` : `${count(found.length)} found`}
         </span>
         <span className="space" />
         <button

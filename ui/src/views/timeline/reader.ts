@@ -94,7 +94,9 @@ export class ChartReader {
 
   async #begin(first: number): Promise<void> {
     const onProgress = (progress: number) => this.#show({ progress });
-    const world = await this.#history.keyframes.worldAt(first * PAGE, { signal: this.#stop.signal, onProgress });
+    const { keyframes } = this.#history;
+    const start = Math.max(first * PAGE, keyframes.first);
+    const world = await keyframes.worldAt(start, { signal: this.#stop.signal, onProgress });
     this.#first = first;
     this.#read = { ...this.#read, chart: chartFrom(world) };
   }

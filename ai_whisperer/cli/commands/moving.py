@@ -1,0 +1,118 @@
+"""`whisperer backup`, `restore`, `export` and `import`: they work on the data folder, whether a server runs or not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.cli.output import console
+from ai_whisperer.core.moments import moment
+
+
+def register(app: typer.Typer) -> None:
+    command(app, backup, restore, settings=("data",))
+    command(app, export_session, settings=("data",))
+    command(app, import_session)
+
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]
+
+
+def backup(call: Call, file: FileArgument) -> None:
+    """Write a backup of the data folder to a file, also while its server runs.
+
+    It has the database as it is at one moment, and the files of agents. The server is not held up. The token is not in
+    it.
+    """
+    from ai_whisperer import backup as make
+
+    with _progress(call, "Backing up") as tell:
+        report = make(call.settings.values.data, file, on_progress=tell)
+    size = f"{report.size_bytes / (1 << 20):,.1f} MiB"
+    call.output.told(report, f"Wrote {report.file}: {report.sessions} sessions, {size}.")
+
+
+def restore(
+    call: Call,
+    file: FileArgument,
+    *,
+    replace: Annotated[bool, typer.Option("--replace", help="Set aside what the data folder has.")] = False,
+) -> None:
+    """Put a backup into a data folder that has no database, or with --replace in place of what it has.
+
+    Nobody may use the folder meanwhile: stop its server first.
+    """
+    from ai_whisperer import restore as bring
+
+    data = call.settings.values.data
+    with _progress(call, "Restoring") as tell:
+        report = bring(file, data, replace=replace, on_progress=tell)
+    aside = "" if report.set_aside is None else f" What was there is in {report.set_aside}."
+    told = f"Restored {report.sessions} sessions of {moment(report.made_at)} into {data}.{aside} Start: whisperer serve"
+    call.output.told(report, told)
+
+
+def export_session(
+    call: Call,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session.")],
+    file: FileArgument,
+) -> None:
+    """Write one session to a file that people can read, with its files.
+
+    The file is a zip with JSON lines. A server may run meanwhile.
+    """
+    from ai_whisperer import export_session as write
+
+    with _progress(call, "Exporting") as tell:
+        report = write(call.settings.values.data, session, file, on_progress=tell)
+    rows = sum(report.rows.values())
+    call.output.told(
+        report, f"Wrote session {report.session_id} to {report.file}: {rows:,} rows, {report.files:,} files."
+    )
+
+
+async def import_session(
+    call: Call,
+    file: FileArgument,
+    *,
+    new_id: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="The id that it gets; its own unless given.")
+    ] = None,
+) -> None:
+    """Bring in a session that was exported.
+
+    A server that runs on the data folder does it; if none does, the folder is opened for it.
+    """
+    import asyncio
+
+    from ai_whisperer.store.folder_lock import FolderLock
+
+    data = call.settings.values.data
+    if call.settings.values.url is not None or FolderLock.holder(data) is not None:
+        async with call.server() as client:
+            report = await client.import_session(str(file.absolute()), session_id=new_id)
+    else:
+        from ai_whisperer import import_into_folder
+
+        report = await asyncio.to_thread(import_into_folder, data, file, session_id=new_id)
+    rows = sum(report.rows.values())
+    call.output.told(report, f"Imported session {report.session_id}: {rows:,} rows, {report.files:,} files.")
+
+
+@contextmanager
+def _progress(call: Call, what: str) -> Iterator[Callable[[float], object]]:
+    """A bar for people at a terminal; nothing for others."""
+    if call.output.as_json or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda part: bar.update(task, completed=part)

@@ -1,0 +1,103 @@
+"""Sessions that go as a whole, and those that come as a whole: in slices, under a mark that a crash leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from ai_whisperer.errors import StoreInUseError
+from ai_whisperer.store.base import Unit
+from ai_whisperer.store.groups import GroupCommit
+from ai_whisperer.store.sqlite import queries
+from ai_whisperer.store.sqlite.committers import Committer
+from ai_whisperer.store.sqlite.statements import FREE_PAGE, NOTHING
+from ai_whisperer.store.tables import OF_A_SESSION, Row, Table
+
+SLICE_ROWS = 300
+"""So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
+
+SLICE_PAGES = 100
+"""So many free pages go at once; that holds the event loop up for about a millisecond."""
+
+_T = TypeVar("_T")
+
+
+class SqliteDeletion:
+    """The part of the store that deletes sessions. See `Store` for the contract."""
+
+    _groups: GroupCommit
+    _committer: Committer
+    _gives_back: bool
+
+    def __init__(self) -> None:
+        self._deleting: set[str] = set()
+        self._undoing: set[asyncio.Future[None]] = set()
+
+    @abstractmethod
+    def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
+
+    async def delete_session(self, session_id: str) -> None:
+        self._check_not_deleting(session_id)
+        unit = Unit()
+        unit.begin_deletion(session_id)
+        begun = self._groups.submit(unit)
+        self._deleting.add(session_id)
+        try:
+            await begun
+        except StoreInUseError:
+            self._deleting.discard(session_id)
+            raise
+        for table in OF_A_SESSION:
+            while self._has_rows(table, session_id):
+                unit = Unit()
+                unit.delete_some(session_id, table, limit=SLICE_ROWS)
+                await self._groups.submit(unit)
+        unit = Unit()
+        unit.end_deletion(session_id)
+        await self._groups.submit(unit)
+        self._deleting.discard(session_id)
+        await self._free_pages()
+
+    @contextmanager
+    def importing(self, session_id: str) -> Iterator[None]:
+        """Let nobody open or make a session of this id while its rows are written; if that fails, they go."""
+        self._check_not_deleting(session_id)
+        self._deleting.add(session_id)
+        try:
+            yield
+        except BaseException:
+            self._rest_of_import(session_id)
+            raise
+        else:
+            self._deleting.discard(session_id)
+
+    def _rest_of_import(self, session_id: str) -> None:
+        """Delete what was written so far, in the background; what is left then goes when the store is opened again."""
+        self._deleting.discard(session_id)
+        deletion = asyncio.ensure_future(self.delete_session(session_id))
+        self._undoing.add(deletion)
+        deletion.add_done_callback(self._undoing.discard)
+        deletion.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+    async def _free_pages(self) -> None:
+        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
+        while free := self._pages_to_free():
+            unit = Unit()
+            unit.changes += [(FREE_PAGE, ())] * min(free, SLICE_PAGES)
+            unit.changes.append((NOTHING, ()))
+            if free <= SLICE_PAGES:
+                self._committer.checkpoint_soon()
+            await self._groups.submit(unit)
+
+    def _pages_to_free(self) -> int:
+        return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
+
+    def _has_rows(self, table: Table[Any], session_id: str) -> bool:
+        return bool(self._all(queries.HAS_ROWS[table], (session_id,), bool))
+
+    def _check_not_deleting(self, session_id: str) -> None:
+        if session_id in self._deleting:
+            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until that is done.")

@@ -1,0 +1,1 @@
+"""Databases as earlier versions left them, as SQL that people can read."""
