@@ -272,7 +272,7 @@ class SessionHost:
         )
         return await importing
 
-    async def aged_sessions(self, seconds: float) -> list[str]:
+    async def aged_sessions(self, seconds: float) -> Sequence[str]:
         """The ids of the sessions whose log has something that is older."""
         return await self._store.aged_sessions(self._clock.now() - seconds)
 

@@ -75,6 +75,7 @@ PAGES = (
 )
 OUTSIDE_SESSIONS = {
     "session.create",
+    "session.import",
     "session.list",
     "template.list",
     "template.get",
@@ -270,6 +271,7 @@ def test_what_acts_in_no_session_tells_nothing_of_those_of_others(server: Server
     with server.connect(BOB) as bob:
         assert bob.call("session.list")["sessions"] == []
         assert bob.error("session.create", sessionId=HERS)["data"]["code"] == "duplicate_id"
+        assert bob.error("session.import", file="/etc/passwd")["data"]["code"] == "forbidden"
         assert bob.call("server.info")["principal"] == "bob"
         for name in ("template.list", "rpc.discover"):
             assert HERS not in json.dumps(bob.call(name))

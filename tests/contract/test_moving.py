@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, backup, export_session, import_into_folder, restore
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     ArchiveError,
     DuplicateIdError,
@@ -34,7 +35,7 @@ class DiedError(Exception):
     """The process is gone."""
 
 
-def say(request: ModelRequest) -> object:
+def say(request: ModelRequest) -> Answer | str:
     return "done" if round_of(request) else call("write_file", path="note.txt", content="kept")
 
 

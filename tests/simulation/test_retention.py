@@ -21,6 +21,7 @@ from ai_whisperer.errors import (
     UnknownThreadError,
 )
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.store.sqlite import SqliteStore
 from tests.simulation.stage import call, play, play_over_crash, prompt_of, results_of, round_of, until
 
 DAY = 86_400.0
@@ -36,6 +37,7 @@ def answer(request: ModelRequest) -> Answer | str:
 async def contents(manager: AsyncAgentSessionManager) -> str:
     """All that the store has of the session, as text."""
     store = manager._session.kernel.store
+    assert isinstance(store, SqliteStore)
     rows = []
     for table in ("task", "step", "mail", "event", "message", "approval", "notification"):
         rows += [str(row) for row in store._reading.execute(f"SELECT * FROM {table}")]  # noqa: S608
@@ -176,9 +178,9 @@ def test_the_log_says_where_it_begins_and_numbers_are_never_given_again() -> Non
         await asyncio.sleep(2 * DAY)
         report = await manager.prune(older_than="1d")
         assert report.first_seq == last + 1
-        for read in (lambda: manager.notifications(after=0), lambda: manager.notifications(after=last - 2)):
+        for after in (0, last - 2):
             with pytest.raises(LogPrunedError, match=f"begins at {last + 1}") as refused:
-                await read()
+                await manager.notifications(after=after)
             assert refused.value.data == {"firstSeq": last + 1}
         with pytest.raises(LogPrunedError):
             manager.subscribe(after=0)

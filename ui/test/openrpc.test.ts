@@ -128,10 +128,15 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["template.get", { name: agentId }];
   yield ["server.info"];
   yield ["rpc.discover"];
+  yield ["session.storage", { sessionId }];
+  yield ["session.prune", { sessionId, olderThan: "30d", dryRun: true }];
+  yield ["task.deleteThread", { sessionId, agentId, threadId: taskId }];
+  yield ["room.delete", { sessionId, roomId }];
+  yield ["async.deleteAgent", { sessionId, agentId: "coder" }];
   yield ["session.delete", { sessionId }];
 }
 
-/** These need a call that waits for a person, an agent that writes a log, or to the user, or an MCP server. */
+/** These need a call that waits for a person, an agent that writes a log, or to the user, an MCP server, or a file. */
 const NOT_CALLED = [
   "approval.approve",
   "approval.get",
@@ -140,6 +145,7 @@ const NOT_CALLED = [
   "mail.mark",
   "mail.reply",
   "mcp.start",
+  "session.import",
   "task.dismiss",
 ];
 

@@ -6,13 +6,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.output import console
 from ai_whisperer.core.moments import moment
+
+if TYPE_CHECKING:
+    from ai_whisperer.protocol.sessions import ImportedSession
+    from ai_whisperer.store.archive import TransferReport
 
 
 def register(app: typer.Typer) -> None:
@@ -94,13 +98,14 @@ async def import_session(
     from ai_whisperer.store.folder_lock import FolderLock
 
     data = call.settings.values.data
+    report: ImportedSession | TransferReport
     if call.settings.values.url is not None or FolderLock.holder(data) is not None:
         async with call.server() as client:
             report = await client.import_session(str(file.absolute()), session_id=new_id)
     else:
         from ai_whisperer import import_into_folder
 
-        report = await asyncio.to_thread(import_into_folder, data, file, session_id=new_id)
+        report = await asyncio.to_thread(lambda: import_into_folder(data, file, session_id=new_id))
     rows = sum(report.rows.values())
     call.output.told(report, f"Imported session {report.session_id}: {rows:,} rows, {report.files:,} files.")
 

@@ -77,7 +77,7 @@ export const ACTIONS: Readonly<Record<Action, ActionWords>> = {
   },
   delete: {
     method: "async.deleteAgent",
-    label: "Delete…",
+    label: "Delete agent…",
     icon: "close",
     doing: "Deleting",
     done: "Deleted",

@@ -18,7 +18,7 @@ afterEach(() => {
 const IDLE: Steered = { state: "idle", started: true, sleepingUntil: null, wakeEvents: [], runningTasks: [] };
 const NO_SLEEP: SleepForm = { amount: "", unit: "minutes", until: "", events: "" };
 const possible = (agent: Steered) =>
-  ACTION_NAMES.filter((action) => action !== "task" && refusal(agent, action) === null);
+  ACTION_NAMES.filter((action) => action !== "task" && action !== "delete" && refusal(agent, action) === null);
 
 describe("what can be done with an agent", () => {
   test("follows from its state as on the server", () => {
@@ -28,6 +28,12 @@ describe("what can be done with an agent", () => {
     expect(possible({ ...IDLE, state: "paused" })).toEqual(["resume", "stop"]);
     expect(possible({ ...IDLE, state: "sleeping" })).toEqual(["pause", "interrupt", "sleep", "wake", "stop"]);
     expect(possible({ ...IDLE, state: "stopped", started: false })).toEqual(["start"]);
+  });
+
+  test("it can be deleted in every state", () => {
+    for (const state of ["idle", "active", "paused", "sleeping", "stopped"] satisfies AgentState[]) {
+      expect(refusal({ ...IDLE, state }, "delete")).toBeNull();
+    }
   });
 
   test("one that is being paused can be interrupted while something of it runs", () => {

@@ -104,6 +104,11 @@ function stage(fail = "", accounts: ProviderAccount[] = []) {
     "limits.get": () => REPORT,
     "usage.get": () => USED,
     "providers.list": () => ({ accounts }),
+    "session.storage": () => STORED,
+    "session.prune": ({ olderThan, dryRun = false }) => {
+      if (olderThan === "soon") throw new Error("'soon' is no age.");
+      return { sessionId: "default", before: 1, firstSeq: 9, erased: ERASED, dryRun };
+    },
     "events.list": () => ({ notifications: [], lastSeq: 1 }),
     "limits.set": () => {
       if (fail) throw new Error(fail);
@@ -200,6 +205,7 @@ test("in the past the log is searched from there, and what is used now is not to
   const { calls } = setStage(ALICE, {
     "limits.get": () => REPORT,
     "usage.get": () => USED,
+    "session.storage": () => STORED,
     "events.list": ({ after = 0, limit = 1_000 }) => ({
       notifications: Array.from({ length: limit }, (_, index) => entry(after + index + 1)),
       lastSeq: 90_000,
