@@ -66,7 +66,7 @@ class ModelStep:
         Returns the finished step, not yet recorded, or None if the attempt failed and is to be repeated: the journal
         says when. A request that is cut off is counted before this raises `CancelledError`.
         """
-        if len(self._agent.record.definition.models) > 1:
+        if not isinstance(self._agent.record.definition.model, str):
             self._step = replace(self._step, model=asked.name)
         if self._step.retry_at is not None:
             await self._journal_next_attempt()
@@ -234,8 +234,8 @@ class ModelStep:
 
         What a model refuses it would refuse again: other requests of the agent pass it over for a while too.
         """
-        agent, names = self._agent, self._agent.record.definition.models
-        if len(names) == 1:
+        agent, names = self._agent, self._agent.record.definition.model
+        if isinstance(names, str):
             return None, ""
         skipped = None
         if bars(error):

@@ -6,7 +6,7 @@ Whoever waits for one of these holds none of the others, and no place among the 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ai_whisperer.core.fallbacks import Attempts
 from ai_whisperer.core.provider_gate import Waiting
@@ -29,13 +29,20 @@ class Asking:
     `held_up_seconds` is how long it has waited at accounts that let nobody in, and is not journaled yet.
     """
 
-    __slots__ = ("attempts", "held_up_seconds", "since", "step_id")
+    __slots__ = ("_attempts", "held_up_seconds", "since", "step_id")
 
     def __init__(self, step_id: str, since: float) -> None:
         self.step_id = step_id
         self.since = since
-        self.attempts = Attempts()
         self.held_up_seconds = 0.0
+        self._attempts: Attempts | None = None
+
+    @property
+    def attempts(self) -> Attempts:
+        """What became of it at each of the models, if the agent has several."""
+        if self._attempts is None:
+            self._attempts = Attempts()
+        return self._attempts
 
 
 class AskingLoop(WaitingLoop, Loop, Protocol):
@@ -81,32 +88,49 @@ async def model_turn(agent: Owner, loop: AskingLoop, asking: Asking, turns: tupl
 
     The turn of what is returned has to be ended. Raises `NoTurnError`, and what `Spending.reserve` raises.
     """
-    spending, task = agent.parts.spending, loop.running.journal.task
     while True:
         name = chosen_model(agent, asking)
         try:
             model = agent.model(name)
         except ModelError as error:
             return ModelTurn(_Unusable(error), name, FREE_TURN, _UNLIMITED)
-        gate = await _gate_of(agent, model)
-        turn = await _turn(agent, loop, asking, gate)
+        account: Account | None = getattr(model, "account", None)
+        if account is None and (find := getattr(model, "find_account", None)) is not None:
+            account = await find()
+        gate = None if account is None else agent.parts.gates.gate(account)
+        turn: Turn | None = FREE_TURN
+        if gate is not None:
+            turn = gate.enter(most=agent.parts.gates.most) or await _waited(agent, loop, asking, gate)
         if turn is None:
             if agent.may_step:
                 continue
             return None
-        try:
-            reserved: Reserved | None = _UNLIMITED
-            if spending.hold_for(agent, task):
-                reserved = await spending.reserve(loop, model, turns, before_waiting=turn.end)
-        except BaseException:
-            turn.end()
-            raise
-        if reserved is None:
-            turn.end()
-            return None
-        if not turn.is_over:
-            return ModelTurn(model, name, turn, reserved)
-        spending.release(task.id)  # it had to wait for that, and now waits for its turn without it
+        asked = ModelTurn(model, name, turn, _UNLIMITED)
+        if not agent.parts.spending.hold_for(agent, loop.running.journal.task):
+            return asked
+        limited = await _limited(agent, loop, asked, gate, turns)
+        if limited is not Sent.TO_LOOK_AGAIN:
+            return limited
+
+
+async def _limited(
+    agent: Owner, loop: AskingLoop, asked: ModelTurn, gate: SharedGate | None, turns: tuple[SpokenTurn, ...]
+) -> ModelTurn | Literal[Sent.TO_LOOK_AGAIN] | None:
+    """The same with what is set aside for it. If it had to wait for that, it may have to wait for its turn again."""
+    spending = agent.parts.spending
+    try:
+        reserved = await spending.reserve(loop, asked.model, turns, before_waiting=asked.turn.end)
+    except BaseException:
+        asked.turn.end()
+        raise
+    if reserved is None:
+        asked.turn.end()
+        return None
+    turn = asked.turn if gate is None or not asked.turn.is_over else gate.enter(most=agent.parts.gates.most)
+    if turn is not None:
+        return asked._replace(turn=turn, reserved=reserved)
+    spending.release(loop.running.journal.task.id)
+    return Sent.TO_LOOK_AGAIN
 
 
 def asking_of(agent: Owner, loop: AskingLoop) -> Asking:
@@ -119,9 +143,9 @@ def asking_of(agent: Owner, loop: AskingLoop) -> Asking:
 
 def chosen_model(agent: Owner, asking: Asking) -> str:
     """The name of the model that the request goes to as things are now."""
-    names = agent.record.definition.models
-    if len(names) == 1:
-        return names[0]
+    names = agent.record.definition.model
+    if isinstance(names, str):
+        return names
 
     def lasts(name: str) -> bool:
         try:
@@ -136,22 +160,13 @@ def chosen_model(agent: Owner, asking: Asking) -> str:
     return asking.attempts.choose(names, barred=agent.barred_models(), lasts=lasts)
 
 
-async def _gate_of(agent: Owner, model: Model) -> SharedGate | None:
-    account: Account | None = getattr(model, "account", None)
-    if account is None and (find := getattr(model, "find_account", None)) is not None:
-        account = await find()
-    return None if account is None else agent.parts.gates.gate(account)
-
-
-async def _turn(agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate | None) -> Turn | None:
+async def _waited(agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate) -> Turn | None:
     """The turn at the gate; None if the agent may not go on, or another model may be the better choice now."""
-    if gate is None:
-        return FREE_TURN
+    if not agent.may_step:
+        return None  # nobody cuts a wait short that begins after the pause
     gates = agent.parts.gates
-    turn: Turn | None = gate.enter(most=gates.most)
-    if turn is not None or not agent.may_step:  # nobody cuts a wait short that begins after the pause
-        return turn
     gates.waits(gate)
+    turn: Turn | None = None
     task, step = loop.running.journal.task, loop.running.journal.steps[-1]
     waiting = Waiting(
         gate.place(task.priority.rank, asking.since),
@@ -159,7 +174,7 @@ async def _turn(agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate
         max_retry_after_seconds=agent.limits.max_retry_after_seconds,
         max_outage_seconds=agent.limits.max_outage_seconds - step.outage_seconds - asking.held_up_seconds,
         most=gates.most,
-        moves_on=len(agent.record.definition.models) > 1,
+        moves_on=not isinstance(agent.record.definition.model, str),
     )
     loop.running.settled()
     loop.is_waiting = True
