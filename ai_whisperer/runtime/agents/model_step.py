@@ -82,7 +82,7 @@ class ModelStep:
         Returns the finished step, not yet recorded, or None if the attempt failed and is to be repeated: the journal
         says when. A request that is cut off is counted before this raises `CancelledError`.
         """
-        if len(self._agent.record.definition.models) > 1:
+        if not isinstance(self._agent.record.definition.model, str):
             self._step = replace(self._step, model=asked.name)
         if self._step.retry_at is not None:
             await self._journal_next_attempt()

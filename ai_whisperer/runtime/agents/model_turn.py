@@ -6,7 +6,7 @@ Whoever waits for one of these holds none of the others, and no place among the 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ai_whisperer.core.fallbacks import Attempts
 from ai_whisperer.core.provider_gate import Waiting
@@ -29,13 +29,20 @@ class Asking:
     `held_up_seconds` is how long it has waited at accounts that let nobody in, and is not journaled yet.
     """
 
-    __slots__ = ("attempts", "held_up_seconds", "since", "step_id")
+    __slots__ = ("_attempts", "held_up_seconds", "since", "step_id")
 
     def __init__(self, step_id: str, since: float) -> None:
         self.step_id = step_id
         self.since = since
-        self.attempts = Attempts()
         self.held_up_seconds = 0.0
+        self._attempts: Attempts | None = None
+
+    @property
+    def attempts(self) -> Attempts:
+        """What became of it at each of the models, if the agent has several."""
+        if self._attempts is None:
+            self._attempts = Attempts()
+        return self._attempts
 
 
 class AskingLoop(WaitingLoop, Loop, Protocol):
@@ -81,41 +88,61 @@ async def model_turn(agent: Owner, loop: AskingLoop, asking: Asking, inquiry: In
 
     The turn of what is returned has to be ended. Raises `NoTurnError`, and what `Spending.reserve` raises.
     """
-    spending, task = agent.parts.spending, loop.running.journal.task
     while True:
         name = chosen_model(agent, asking, inquiry.models)
         try:
             model = agent.model(name)
         except ModelError as error:
             return ModelTurn(_Unusable(error), name, FREE_TURN, _UNLIMITED)
-        gate = await _gate_of(agent, model)
-        turn = await _turn(agent, loop, asking, gate, moves_on=len(inquiry.models) > 1)
+        account: Account | None = getattr(model, "account", None)
+        if account is None and (find := getattr(model, "find_account", None)) is not None:
+            account = await find()
+        gate = None if account is None else agent.parts.gates.gate(account)
+        turn: Turn | None = FREE_TURN
+        if gate is not None:
+            moves_on = len(inquiry.models) > 1
+            turn = gate.enter(most=agent.parts.gates.most)
+            turn = turn or await _waited(agent, loop, asking, gate, moves_on=moves_on)
         if turn is None:
             if agent.may_step:
                 continue
             return None
-        try:
-            reserved: Reserved | None = _UNLIMITED
-            if spending.hold_for(agent, task):
-                reserved = await spending.reserve(
-                    loop,
-                    model,
-                    input_tokens=inquiry.input_tokens(),
-                    output_tokens=inquiry.output_tokens,
-                    before_waiting=turn.end,
-                )
-        except BaseException:
-            turn.end()
-            raise
-        if reserved is None:
-            turn.end()
-            return None
-        again = turn if gate is None or not turn.is_over else gate.enter(most=agent.parts.gates.most)
-        if again is not None:
-            return ModelTurn(model, name, again, reserved)
-        # It had to wait for that, and now waits for its turn without it. Were it given back while there is room at the
-        # gate, several that are short of tokens would pass them on to each other for ever.
-        spending.release(task.id)
+        asked = ModelTurn(model, name, turn, _UNLIMITED)
+        if not agent.parts.spending.hold_for(agent, loop.running.journal.task):
+            return asked
+        limited = await _limited(agent, loop, asked, gate, inquiry)
+        if limited is not Sent.TO_LOOK_AGAIN:
+            return limited
+
+
+async def _limited(
+    agent: Owner, loop: AskingLoop, asked: ModelTurn, gate: SharedGate | None, inquiry: Inquiry
+) -> ModelTurn | Literal[Sent.TO_LOOK_AGAIN] | None:
+    """The same with what is set aside for it. If it had to wait for that, it may have to wait for its turn again.
+
+    What is set aside is not given back while there is room at the gate: several that are short of tokens would pass
+    them on to each other for ever.
+    """
+    spending = agent.parts.spending
+    try:
+        reserved = await spending.reserve(
+            loop,
+            asked.model,
+            input_tokens=inquiry.input_tokens(),
+            output_tokens=inquiry.output_tokens,
+            before_waiting=asked.turn.end,
+        )
+    except BaseException:
+        asked.turn.end()
+        raise
+    if reserved is None:
+        asked.turn.end()
+        return None
+    turn = asked.turn if gate is None or not asked.turn.is_over else gate.enter(most=agent.parts.gates.most)
+    if turn is not None:
+        return asked._replace(turn=turn, reserved=reserved)
+    spending.release(loop.running.journal.task.id)
+    return Sent.TO_LOOK_AGAIN
 
 
 def asking_of(agent: Owner, loop: AskingLoop) -> Asking:
@@ -144,24 +171,13 @@ def chosen_model(agent: Owner, asking: Asking, names: tuple[str, ...]) -> str:
     return asking.attempts.choose(names, barred=agent.barred_models(), lasts=lasts)
 
 
-async def _gate_of(agent: Owner, model: Model) -> SharedGate | None:
-    account: Account | None = getattr(model, "account", None)
-    if account is None and (find := getattr(model, "find_account", None)) is not None:
-        account = await find()
-    return None if account is None else agent.parts.gates.gate(account)
-
-
-async def _turn(
-    agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate | None, *, moves_on: bool
-) -> Turn | None:
+async def _waited(agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate, *, moves_on: bool) -> Turn | None:
     """The turn at the gate; None if the agent may not go on, or another model may be the better choice now."""
-    if gate is None:
-        return FREE_TURN
+    if not agent.may_step:
+        return None  # nobody cuts a wait short that begins after the pause
     gates = agent.parts.gates
-    turn: Turn | None = gate.enter(most=gates.most)
-    if turn is not None or not agent.may_step:  # nobody cuts a wait short that begins after the pause
-        return turn
     gates.waits(gate)
+    turn: Turn | None = None
     task, step = loop.running.journal.task, loop.running.journal.steps[-1]
     waiting = Waiting(
         gate.place(task.priority.rank, asking.since),
