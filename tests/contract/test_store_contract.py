@@ -369,17 +369,18 @@ def test_of_a_compacted_thread_only_what_follows_is_read(run: Run) -> None:
         unit = Unit()
         for task_id, arrival, started_at in (("a", 1, 1.0), ("b", 2, 2.0), ("c", 3, 3.0), ("d", 4, 0.5)):
             unit.insert_task(replace(task(task_id, arrival=arrival, thread_id="th"), started_at=started_at))
-            kept = {"kind": StepKind.MODEL, "state": StepState.DONE, "started_at": started_at}
-            unit.put_step(StepRecord(session_id="s", task_id=task_id, number=1, **kept))
+            unit.put_step(
+                StepRecord(session_id="s", task_id=task_id, number=1, kind=StepKind.MODEL, state=StepState.DONE)
+            )
         unit.put_compacted(a_compacted_thread(arrival=1))
         unit.put_compacted(a_compacted_thread(arrival=2))
         unit.put_compacted(a_compacted_thread("other", arrival=9))
         await store.submit(unit)
         assert await store.compacted_thread("s", "alice", "th") == a_compacted_thread(arrival=2)
         assert await store.compacted_thread("s", "bob", "th") is None
-        after = {"arrival": 2, "began_at": 2.0}
-        assert [each.id for each in await store.tasks_of_thread("s", "alice", "th", **after)] == ["b", "c"]
-        assert sorted(await store.steps_of_thread("s", "alice", "th", **after)) == ["b", "c"]
+        tasks = await store.tasks_of_thread("s", "alice", "th", arrival=2, began_at=2.0)
+        assert [each.id for each in tasks] == ["b", "c"]
+        assert sorted(await store.steps_of_thread("s", "alice", "th", arrival=2, began_at=2.0)) == ["b", "c"]
 
     run(scenario)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.core import compacting, view
+from ai_whisperer.core import compacting, shown, view
 from ai_whisperer.domain.conversation import ToolTurn, Turn
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.runtime.agents import compaction
@@ -40,7 +40,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def cut_inside_a_group(patch: pytest.MonkeyPatch) -> None:
     """The answer is covered, and the last of its results is not."""
-    whole = view.turns_of
+    whole = shown.turns_of
 
     def in_two(steps: Sequence[StepRecord], *, covered: int = 0, **how: Any) -> list[Turn]:
         before = whole([step for step in steps if step.number <= covered], **how) if covered else []
