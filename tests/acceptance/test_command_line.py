@@ -245,6 +245,7 @@ def test_a_conversation_is_looked_at_and_made_shorter(whisperer: Whisperer, agen
         "has no thread 'dairy'. Did you mean 'diary'?" in whisperer("context", "show", agent, "--thread", "dairy").err
     )
     assert "CACHED" in whisperer.ok("usage")
+    assert agent in [each["agentId"] for each in whisperer.json("context")]
 
 
 def test_schedules_are_made_paused_resumed_and_removed(whisperer: Whisperer, agent: str) -> None:

@@ -108,7 +108,8 @@ class StepRun(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel
 @notification(
     "step.finished",
     "[kind=compaction?ended a compaction|isError?used {tool}, which failed|used {tool}"
-    "|state=failed?got no answer from its model|got an answer from its model][: {usage.inputTokens:count} tokens in, {usage.outputTokens:count} out]"
+    "|state=failed?got no answer from its model|got an answer from its model]"
+    "[: {usage.inputTokens:count} tokens in, {usage.outputTokens:count} out]"
     "[usage.costUsd>0?, {usage.costUsd:money}][: {error.message}]",
     level="debug",
 )
