@@ -27,6 +27,7 @@ from ai_whisperer.errors import (
     ModelRefusedError,
     ModelServerError,
     ModelTimeoutError,
+    ModelTooLongError,
     ModelUnavailableError,
 )
 from ai_whisperer.models.base import (
@@ -102,7 +103,7 @@ def test_an_exhausted_quota_is_refused_since_waiting_would_not_help() -> None:
 
 def test_a_conversation_that_is_too_long_is_refused() -> None:
     error = failure_of(Reply(status=400, error_code="context_length_exceeded", error="maximum context length"))
-    assert type(error) is ModelRefusedError
+    assert type(error) is ModelTooLongError
     assert "Shorten" in error.message
 
 
@@ -247,7 +248,7 @@ def test_json_of_the_wrong_shape_never_escapes_as_another_error(event: str, plac
     [
         ("server_error", ModelUnavailableError),
         ("rate_limit_exceeded", ModelRateLimitError),
-        ("context_length_exceeded", ModelRefusedError),
+        ("context_length_exceeded", ModelTooLongError),
         ("a new one", ModelServerError),
     ],
 )
