@@ -230,6 +230,24 @@ def test_an_agent_that_a_limit_holds_is_resumed_with_a_word_about_it(whisperer: 
     whisperer.ok("stop", "thrifty")
 
 
+def test_a_conversation_is_looked_at_and_made_shorter(whisperer: Whisperer, agent: str) -> None:
+    for number in range(4):
+        whisperer.ok("tasks", "send", agent, f"Tell me about day {number}", "--thread", "diary", "--wait")
+    told = whisperer.ok("context", "show", agent)
+    assert f"Thread diary of {agent}: about" in told
+    assert "It was never made shorter." in told
+    assert "tokens and has" in whisperer.ok("context", "compact", agent, "--thread", "diary")
+    report = whisperer.json("context", "show", agent, "--thread", "diary")
+    assert report["compaction"]["reason"] == "asked"
+    assert report["compaction"]["first"] == "Tell me about day 0"
+    assert "How things stand now" in whisperer.ok("context", "show", agent)
+    assert (
+        "has no thread 'dairy'. Did you mean 'diary'?" in whisperer("context", "show", agent, "--thread", "dairy").err
+    )
+    assert "CACHED" in whisperer.ok("usage")
+    assert agent in [each["agentId"] for each in whisperer.json("context")]
+
+
 def test_schedules_are_made_paused_resumed_and_removed(whisperer: Whisperer, agent: str) -> None:
     whisperer.ok("schedule", "create", agent, "--every", "3600", "--prompt", "Look around", "--id", "round")
     whisperer.ok("schedule", "create", "--cron", "0 9 * * 1-5", "--zone", "Europe/Berlin", "--event", "morning")

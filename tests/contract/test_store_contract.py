@@ -384,14 +384,7 @@ def test_of_a_compacted_thread_only_what_follows_is_read(run: Run) -> None:
         for task_id, arrival, started_at in (("a", 1, 1.0), ("b", 2, 2.0), ("c", 3, 3.0), ("d", 4, 0.5)):
             unit.insert_task(replace(task(task_id, arrival=arrival, thread_id="th"), started_at=started_at))
             unit.put_step(
-                StepRecord(
-                    session_id="s",
-                    task_id=task_id,
-                    number=1,
-                    kind=StepKind.MODEL,
-                    state=StepState.DONE,
-                    started_at=started_at,
-                )
+                StepRecord(session_id="s", task_id=task_id, number=1, kind=StepKind.MODEL, state=StepState.DONE)
             )
         unit.put_compacted(a_compacted_thread(arrival=1))
         unit.put_compacted(a_compacted_thread(arrival=2))

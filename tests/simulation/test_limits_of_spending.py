@@ -282,9 +282,9 @@ def test_two_hundred_loops_that_wait_are_weighed_once_each(monkeypatch: pytest.M
     weighed = Counter[str]()
     of_request, ask = contexts.input_tokens, Ledger.ask
 
-    def counted(*of: Any) -> int:
+    def counted(*of: Any, **more: Any) -> int:
         weighed["requests"] += 1
-        return of_request(*of)
+        return of_request(*of, **more)
 
     def asked(*of: Any) -> Verdict:
         weighed["asked"] += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -10,8 +10,10 @@ import typer
 from ai_whisperer.cli.arguments import once_option
 from ai_whisperer.cli.calling import Connected, group
 from ai_whisperer.cli.connecting import AgentName
+from ai_whisperer.cli.output import Column
 from ai_whisperer.core.tasks import check_answered
 from ai_whisperer.domain.compactions import ContextReport
+from ai_whisperer.errors import InvalidInputError
 
 ThreadOption = Annotated[
     str | None, typer.Option("--thread", metavar="NAME", help="The thread; without it, the one that was used last.")
@@ -19,7 +21,21 @@ ThreadOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    group(app, "context", show, compact, help="Show what an agent's model is shown of a conversation; make it shorter.")
+    told = "Show what an agent's model is shown of a conversation; make it shorter."
+    group(app, "context", list_contexts, show, compact, help=told)
+
+
+async def list_contexts(call: Connected) -> None:
+    """Show of each agent how long the conversation is that it had last."""
+    reports = [report for agent in await call.client.list_agents() if (report := await _report(call, agent.agent_id))]
+    call.output.table(reports, CONTEXTS, empty="No agent has had a conversation yet.")
+
+
+async def _report(call: Connected, agent_id: str) -> ContextReport | None:
+    try:
+        return await call.client.get_context(agent_id)
+    except InvalidInputError:
+        return None  # it was told nothing yet
 
 
 async def show(call: Connected, agent: AgentName, *, thread: ThreadOption = None) -> None:
@@ -64,3 +80,13 @@ def _lines(report: ContextReport) -> Iterator[str]:
         yield f"\n{made.summary}"
     if made.card:
         yield f"\n{made.card}"
+
+
+CONTEXTS: Sequence[Column[ContextReport]] = (
+    Column("AGENT", lambda each: each.agent_id, whole=True),
+    Column("THREAD", lambda each: each.thread_id),
+    Column("TOKENS", lambda each: f"{each.tokens:,}", right=True),
+    Column("OF", lambda each: f"{each.window:,}", right=True),
+    Column("CACHED", lambda each: f"{each.cached_share:.0%}", right=True),
+    Column("SHORTENED", lambda each: "" if each.compaction is None else f"{each.compaction.kind}"),
+)
