@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, tool
+from ai_whisperer import AsyncAgentSessionManager, MailDraft, tool
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelRequest
@@ -92,6 +92,7 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str
         "kind": "task",
         "limits": {"max_task_seconds": 60},
         "mail_id": mail_id,
+        "mails": [MailDraft(to="paused", subject="Hello", body="Thanks")],
         "members": ["idle"],
         "name": "door",
         "path": "MEMORY.md",

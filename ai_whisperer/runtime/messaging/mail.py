@@ -93,10 +93,13 @@ class Mail:
         queue too: whoever calls this has cut it to size, and a task that is done does not fail for want of room for its
         result. Nobody is told if such a mail cannot be handled: see `Notices`.
         """
-        recipient = self._recipient_of(sender, to)
+        recipient = self._roster.book.resolve_recipient(to)
+        if recipient == sender:
+            raise _to_itself(sender)
         agent = self._roster.agents.get(recipient)
         if not (is_checked or is_result):
-            self._check_text(recipient, subject, body)
+            most = self.max_bytes(recipient) if agent is None else agent.limits.max_mail_bytes
+            self._check_text(recipient, subject, body, most)
             if agent is not None and given_to is None:
                 agent.work.check_room()
         mail_id = mail_id or self._kernel.ids.new()
@@ -133,23 +136,16 @@ class Mail:
 
     def check(self, *, sender: str, to: str, subject: str, body: str, before: Counter[str]) -> None:
         """Raise what `send` would, if so many as are counted in `before` were sent first; then it is counted too."""
-        recipient = self._recipient_of(sender, to)
-        self._check_text(recipient, subject, body)
+        recipient = self._roster.book.resolve_recipient(to)
+        if recipient == sender:
+            raise _to_itself(sender)
+        self._check_text(recipient, subject, body, self.max_bytes(recipient))
         agent = self._roster.agents.get(recipient)
         if agent is not None:
             agent.work.check_room(returning=before[recipient])
         before[recipient] += 1
 
-    def _recipient_of(self, sender: str, to: str) -> str:
-        recipient = self._roster.book.resolve_recipient(to)
-        if recipient == sender:
-            raise InvalidInputError(
-                f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead."
-            )
-        return recipient
-
-    def _check_text(self, recipient: str, subject: str, body: str) -> None:
-        most = self.max_bytes(recipient)
+    def _check_text(self, recipient: str, subject: str, body: str, most: int) -> None:
         try:
             mailbox.check_mail_text(subject, body, most)
         except TooLargeError:
@@ -322,6 +318,10 @@ class Mail:
     def _next_sequence(self, sender: str) -> int:
         self._sequences[sender] = number = self._sequences.get(sender, 0) + 1
         return number
+
+
+def _to_itself(sender: str) -> InvalidInputError:
+    return InvalidInputError(f"'{sender}' cannot send mail to itself; nothing was sent. Keep it in mind instead.")
 
 
 def own_mail(recipient: str, mail_id: str, found: MailRecord | None) -> MailRecord:
