@@ -44,6 +44,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     notBefore: null,
     restarts: 0,
     dismissedAt: null,
+    joinedStep: null,
     ...fields,
   };
 }
@@ -77,6 +78,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
     requests: 1,
     requestSeconds: 1,
     outageSeconds: 0,
+    said: null,
     ...fields,
   };
 }
