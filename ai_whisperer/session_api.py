@@ -494,7 +494,7 @@ class SessionApi(Generic[AgentRef]):
         """Answer a question: the values of its form by name, or the value alone if there is one field.
 
         Raises `AnswerError` that names the fields that do not fit; the question stays open then. The same answer again
-        changes nothing; raises `StateError` if it was answered otherwise or nobody waits for the answer any more.
+        changes nothing; raises `StateError` if it was answered otherwise or nobody waits for the answer by then.
         """
 
     async def refuse_question(self, question_id: str, *, reason: str = "") -> QuestionRecord:

@@ -50,6 +50,7 @@ RECORDS = (
     "ai_whisperer.domain.usage",
     "ai_whisperer.domain.limits",
     "ai_whisperer.domain.approvals",
+    "ai_whisperer.domain.questions",
     "ai_whisperer.domain.waits",
     "ai_whisperer.domain.locks",
     "ai_whisperer.domain.events",

@@ -48,7 +48,7 @@ class QuestionRefused(QuestionDecided, frozen=True, kw_only=True):
     """A person does not want to answer a question: the agent is told so."""
 
 
-@notification("question.withdrawn", "[state=expired?waited for an answer in vain|no longer asks][: {reason}]")
+@notification("question.withdrawn", "[state=expired?had no answer in time|no longer asks][: {reason}]")
 class QuestionWithdrawn(OfQuestion, frozen=True, kw_only=True):
     """Nobody answered a question before its time was over, or before its task ended."""
 

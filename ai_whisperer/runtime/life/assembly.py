@@ -133,7 +133,7 @@ def assemble(
     cycles = Cycles(kernel, roster, waits, lines)
     turns = Turns(kernel, roster, waits, cycles, lines, shown=outside.folders.shown)
     approvals = Approvals(kernel, roster, waits, turns)
-    questions = Questions(kernel, roster, reached, waits)
+    questions = Questions(kernel, roster, waits, bounded=reached.bounded_result)
     locks = Locks(kernel, waits, cycles)
 
     mail = Mail(

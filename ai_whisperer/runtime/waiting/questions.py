@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,12 +23,14 @@ from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.errors import DeadlineError, InvalidInputError, TaskTimeError, UnknownQuestionError
-from ai_whisperer.runtime.limits.reached import ReachedLimits
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.runtime.session.reads import Overlay
 from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.waits import Waits
+
+Bounded = Callable[[str, str, str], str]
+"""Cuts what a task of an agent is told to the agent's limit."""
 
 
 class Questions:
@@ -38,11 +40,11 @@ class Questions:
     with its task.
     """
 
-    def __init__(self, kernel: Kernel, roster: Roster, reached: ReachedLimits, waits: Waits) -> None:
+    def __init__(self, kernel: Kernel, roster: Roster, waits: Waits, *, bounded: Bounded) -> None:
         self._kernel = kernel
         self._roster = roster
-        self._reached = reached
         self._waits = waits
+        self._bounded = bounded
         self._pending: dict[str, QuestionRecord] = {}
         self._leaving: Overlay[str, QuestionRecord] = Overlay()
         waits.on_expiry(WaitKind.QUESTION, self._give_up)
@@ -138,7 +140,7 @@ class Questions:
                 check_text("answer", value, max_bytes=self._most(question.agent_id))
         record = answered(question, fitting, at=decision.at, by=by)
         if record is not question:
-            content = self._reached.bounded_result(record.agent_id, record.task_id, answer_text(record))
+            content = self._bounded(record.agent_id, record.task_id, answer_text(record))
             decision.tell(QuestionAnswered.of(record))
             self._end(decision, record, content)
         return record

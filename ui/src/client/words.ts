@@ -67,7 +67,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "question.asked": "{@agentId} asks you: {question}",
   "question.answered": "{@agentId} was answered[ by {decidedBy}]",
   "question.refused": "{@agentId} was refused an answer[ by {decidedBy}][: {reason}]",
-  "question.withdrawn": "{@agentId} [state=expired?waited for an answer in vain|no longer asks][: {reason}]",
+  "question.withdrawn": "{@agentId} [state=expired?had no answer in time|no longer asks][: {reason}]",
   "limit.reached": "[{@agentId}|The {scope}] reached the limit {limit:words} ({used:count} of {max:count}): {action}",
   "limits.changed": "The limits of [{@agentId}|the {scope}] were changed: {limits:words}",
   "provider.held": "The account {account} [state=down?is down|is not asked by anybody]; the next request is made at {retryAt:time}[waiting>0?, {waiting:count} wait][: {reason}]",

@@ -54,5 +54,22 @@ describeInBrowser("questions", () => {
     expect((await states()).hugo).toBe("answered");
   });
 
+  test("a message that is sent while an agent works goes into its answer", async () => {
+    await stage().call("async.createAgent", { agentId: "ivan", config: { name: "ivan" } });
+    const { roomId } = await stage().call<{ roomId: string }>("room.openChat", { agentId: "ivan" });
+    await stage().go(`chats/${roomId}`);
+    const { page } = stage();
+    const letGo = await stage().hold("ebb");
+    await page.getByLabel("Message").fill("wait until ebb");
+    await page.keyboard.press("Enter");
+    await page.getByText("waits for the lock ebb").first().waitFor();
+    await page.getByLabel("Message").fill("echo: I have turned round");
+    await page.getByRole("button", { name: "Send now" }).click();
+    await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("");
+    await letGo();
+    await page.getByText("heard it and answers it with the one before").waitFor();
+    await page.locator(".chat-message:not(.chat-message-user)").getByText("I have turned round").waitFor();
+  });
+
   testThatAllWentWell(stage);
 });

@@ -280,6 +280,23 @@ describe("the composer", () => {
     expect(posted[0]?.params).toMatchObject({ roomId: "team", text: "one\ntwo" });
   });
 
+  test("sends at once to who is at an answer, by a button that is there only then", async () => {
+    const user = userEvent.setup();
+    const { calls } = stage([{ text: "dig here" }]);
+    show();
+    await screen.findByText("dig here");
+    expect(screen.queryByRole("button", { name: "Send now" })).toBeNull();
+    happen(asked(1, "ann", "t1"));
+    await user.type(field(), "not so deep");
+    await user.click(screen.getByRole("button", { name: "Send now" }));
+    await waitFor(() => expect(field().value).toBe(""));
+    const [posted] = calls.filter(({ method }) => method === "room.post");
+    expect(posted?.params).toMatchObject({ text: "not so deep", deliver: "next_step" });
+    happen(said(2, "user", "not so deep"), asked(2, "ann", "t2"));
+    happen(note("room.joined", { roomId: "team", number: 2, agentId: "ann", taskId: "t2" }));
+    expect(await screen.findByText(/heard it and answers it with the one before/)).toBeTruthy();
+  });
+
   test("keeps what could not be sent, and tries again with the same id", async () => {
     const user = userEvent.setup();
     let fails = true;

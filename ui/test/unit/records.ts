@@ -47,6 +47,7 @@ export function aTask(taskId: string, fields: Partial<TaskRecord> = {}): TaskRec
     notes: null,
     parts: null,
     erasedAt: null,
+    joinedStep: null,
     ...fields,
   };
 }
@@ -84,6 +85,7 @@ export function aStep(fields: Partial<StepRecord> = {}): StepRecord {
     outageSeconds: 0,
     compaction: null,
     model: "",
+    said: null,
     ...fields,
   };
 }

@@ -16,7 +16,16 @@ import { Item, Older, StateFilter } from "./Listing";
 import { TaskDetails } from "./TaskDetails";
 import { type TaskRow, taskRows } from "./taskRows";
 
-const STATES: readonly TaskState[] = ["queued", "running", "completed", "continued", "joined", "failed", "cancelled", "dead"];
+const STATES: readonly TaskState[] = [
+  "queued",
+  "running",
+  "completed",
+  "continued",
+  "joined",
+  "failed",
+  "cancelled",
+  "dead",
+];
 const PAGE = 50;
 
 /** All that the agent was given to do, the newest first. One of them can be opened. */

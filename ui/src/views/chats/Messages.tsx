@@ -151,7 +151,8 @@ function Silent({ answer: { agentId, taskId }, ending }: { answer: Answer; endin
   if (shown?.kind === "passed" || shown?.kind === "joined")
     return (
       <p className="chat-line">
-        <bdi>{name}</bdi> {shown.kind === "passed" ? "had nothing to add." : "heard it and answers it with the one before."}
+        <bdi>{name}</bdi>{" "}
+        {shown.kind === "passed" ? "had nothing to add." : "heard it and answers it with the one before."}
       </p>
     );
   return (
