@@ -110,6 +110,14 @@ export interface Answer {
   excused: boolean;
 }
 
+/** An answer in its three channels; `output` is the value that it is, if its task has an output schema. */
+export interface AnswerTold {
+  analysis: string;
+  commentary: string;
+  final: string;
+  output?: unknown;
+}
+
 /** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
 export interface ApprovalList {
   approvals: ApprovalRecord[];
@@ -2259,7 +2267,7 @@ export interface Notifications {
   "async.task.completed": {
     agentId: string;
     taskId: string;
-    result: ChannelResponse;
+    result: AnswerTold;
   };
   /** A task asked for more and continues in another. */
   "async.task.continuation": {
@@ -2267,7 +2275,7 @@ export interface Notifications {
     taskId: string;
     continuationId: string;
     number: number;
-    result: ChannelResponse;
+    result: AnswerTold;
     locks?: string[];
   };
   /** A task failed. */
