@@ -11,7 +11,7 @@ from ai_whisperer.domain.conversation import Answer, ChannelResponse, Usage
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.note import Note
-from ai_whisperer.domain.notifications.tasks import TaskCompleted, TaskQueued
+from ai_whisperer.domain.notifications.tasks import AnswerTold, TaskCompleted, TaskQueued
 from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
 from ai_whisperer.domain.usage import AgentTotals
@@ -28,6 +28,7 @@ THREADS = 5
 """So many of each agent."""
 
 _SESSION = "default"
+_ANSWER = AnswerTold.of(ChannelResponse(final="Both facts are known."))
 _IN_UNIT = 500
 _ASKED = 10
 """So many agents are asked, in turn."""
@@ -219,6 +220,6 @@ def _store_pair(unit: Unit, number: int) -> None:
     unit.insert_mail(mail)
     for told in (
         TaskQueued.of(task, summary=task.prompt, by=None),
-        TaskCompleted(agent_id=agent_id, task_id=task_id, result=ChannelResponse(final="Both facts are known.")),
+        TaskCompleted(agent_id=agent_id, task_id=task_id, result=_ANSWER),
     ):
         unit.notes.append(Note(_SESSION, f"task:{task_id}", at, told))

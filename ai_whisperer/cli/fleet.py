@@ -113,6 +113,8 @@ def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tu
     yield "supervision", _stated(definition.supervision)
     yield "subscribes", ", ".join(definition.subscribes)
     yield "schedule", "; ".join(_schedule(each) for each in definition.schedule)
+    schema = definition.output_schema
+    yield "output_schema", "" if schema is None else msgspec.json.encode(schema).decode()
 
 
 def _tools(granted: tuple[str, ...] | None) -> str:

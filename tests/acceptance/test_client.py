@@ -22,6 +22,7 @@ from ai_whisperer.errors import (
     TaskEndedError,
     UnknownAgentError,
     UnknownApprovalError,
+    UnknownFileError,
     UnknownMcpServerError,
     UnknownQuestionError,
     UnknownRecipientError,
@@ -149,6 +150,15 @@ async def use_locks(client: Client) -> None:
     assert await client.list_locks() == []
 
 
+async def use_files(client: Client) -> None:
+    assert await client.list_memory("alice") == []
+    with pytest.raises(UnknownFileError, match="There is: none"):
+        await client.read_memory("alice", "MEMORY.md")
+    assert await client.list_attachments() == []
+    with pytest.raises(UnknownFileError, match="Nothing with the digest"):
+        await client.get_attachment("0" * 64)
+
+
 async def use_mcp(client: Client) -> None:
     assert await client.list_mcp_servers() == []
     assert await client.list_provider_accounts() == []
@@ -222,6 +232,7 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
             use_rooms,
             use_schedules,
             use_locks,
+            use_files,
             use_mcp,
             use_approvals,
             use_questions,

@@ -166,7 +166,8 @@ def test_what_the_requests_of_the_guide_do(client: RawSocket) -> None:
     task = sent(client, SEND_TASK, 2)["result"]
     assert task["prompt"] == "Analyze the latest customer feedback data"
     ended = client.call("task.wait", sessionId="session-123", taskId=task["taskId"])
-    assert ended["result"] == {"analysis": "I looked.", "commentary": "I counted.", "final": "42"}
+    channels = {"analysis": "I looked.", "commentary": "I counted.", "final": "42"}
+    assert ended["result"] == {**channels, "output": None}
     asleep = sent(client, SLEEP, 3)["result"]
     assert (asleep["state"], asleep["wakeEvents"]) == ("sleeping", ["alert", "data_ready"])
     assert asleep["sleepingUntil"] is not None

@@ -30,6 +30,7 @@ STATED = {
     "supervision": {"max_restarts": 1},
     "subscribes": ["alert"],
     "schedule": [{"cron": "0 9 * * *", "prompt": "Look around."}],
+    "output_schema": {"type": "object"},
 }
 CLAUDE = """---
 name: visitor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
@@ -173,10 +174,10 @@ def test_a_crash_loses_no_content_that_a_task_names_and_leaves_none_that_nothing
     play_over_crash(before, after, shown, crash_after_seconds=0.9, work=tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_whatever_a_crash_leaves_is_whole(tmp_path: Path, seed: int) -> None:
-    """The process dies while tasks with files are accepted: each that is there has its files, and no file is left."""
+def wrong_after_a_crash(tmp_path: Path, seed: int) -> list[str]:
+    """What is wrong after the process has died while tasks with files were accepted."""
     told: list[str] = []
+    wrong: list[str] = []
 
     async def before(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("ada")
@@ -186,10 +187,38 @@ def test_whatever_a_crash_leaves_is_whole(tmp_path: Path, seed: int) -> None:
 
     async def after(manager: AsyncAgentSessionManager) -> None:
         tasks = await manager.list_tasks("ada", limit=1_000)
-        assert {task.id for task in tasks} >= set(told)
         named = {part.digest for task in tasks for part in task.parts or ()}
-        assert {each.name for each in contents(tmp_path)} == named
-        for digest in named:
+        kept = {each.name for each in contents(tmp_path)}
+        if not {task.id for task in tasks} >= set(told):
+            wrong.append("an accepted task is lost")
+        if named - kept:
+            wrong.append("a content is lost")
+        if kept - named:
+            wrong.append("a content is left that nothing names")
+        for digest in named & kept:
             assert (await manager.get_attachment(digest)).data.startswith(b"content")
 
     play_over_crash(before, after, crash_after_seconds=0.02 + 0.013 * seed, seed=seed, work=tmp_path)
+    return wrong
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_a_crash_leaves_is_whole(tmp_path: Path, seed: int) -> None:
+    assert wrong_after_a_crash(tmp_path, seed) == []
+
+
+def sweep_nothing(files: AttachmentFiles, named: Container[str]) -> list[str]:
+    del files, named
+    return []
+
+
+def keep_nothing(files: AttachmentFiles, digest: str, data: bytes) -> None:
+    del files, digest, data
+
+
+@pytest.mark.parametrize(("method", "planted"), [("sweep", sweep_nothing), ("keep", keep_nothing)])
+def test_the_harness_catches_a_content_that_is_left_behind_and_one_that_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, planted: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(AttachmentFiles, method, planted)
+    assert any(wrong_after_a_crash(tmp_path / str(seed), seed) for seed in range(4))

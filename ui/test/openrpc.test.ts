@@ -84,7 +84,12 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["room.create", { sessionId, members: [agentId], roomId }];
   yield ["async.createAgent", { sessionId, agentId: "coder" }];
   yield ["room.addMember", { sessionId, roomId, agentId: "coder" }];
-  yield ["room.post", { sessionId, roomId, text: "Hello" }];
+  const parts = [{ data: "aGVsbG8=", name: "hello.txt" }];
+  yield ["room.post", { sessionId, roomId, text: "Hello", parts }];
+  yield ["attachment.list", { sessionId }];
+  const digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"; // of "hello"
+  yield ["attachment.get", { sessionId, digest }];
+  yield ["memory.list", { sessionId, agentId }];
   yield ["room.messages", { sessionId, roomId }];
   yield ["room.removeMember", { sessionId, roomId, agentId: "coder" }];
   yield ["room.openChat", { sessionId, agentId }];
@@ -145,6 +150,7 @@ const NOT_CALLED = [
   "mail.mark",
   "mail.reply",
   "mcp.start",
+  "memory.read",
   "session.import",
   "task.dismiss",
 ];

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -98,11 +98,29 @@ class TaskProgress(OfTask, frozen=True, kw_only=True):
     note: str
 
 
+class AnswerTold(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """An answer in its three channels; `output` is the value that it is, if its task has an output schema."""
+
+    analysis: str
+    commentary: str
+    final: str
+    output: Any | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, response: ChannelResponse, *, typed: bool = False) -> Self:
+        return cls(
+            analysis=response.analysis,
+            commentary=response.commentary,
+            final=response.final,
+            output=response.output if typed else UNSET,
+        )
+
+
 @notification("async.task.completed", "finished its task[: {result.final}]")
 class TaskCompleted(OfTask, frozen=True, kw_only=True):
     """A task was completed; `result` has the channels."""
 
-    result: ChannelResponse
+    result: AnswerTold
 
 
 @notification("async.task.continuation", "asked for more and continues (continuation {number})", watched=False)
@@ -114,7 +132,7 @@ class TaskContinued(OfTask, frozen=True, kw_only=True):
 
     continuation_id: str
     number: int
-    result: ChannelResponse
+    result: AnswerTold
     locks: list[str] | UnsetType = UNSET
 
 

@@ -14,6 +14,7 @@ from ai_whisperer.core.tasks import continuation_of
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import (
+    AnswerTold,
     TaskCancelled,
     TaskCompleted,
     TaskContinued,
@@ -81,7 +82,8 @@ class TaskEnd:
     ) -> None:
         """The task has its result. `unseen` are messages that others in its room are to be shown with it."""
         task = self._record(decision, running, TaskState.COMPLETED, response=response)
-        decision.tell(TaskCompleted(agent_id=task.agent_id, task_id=task.id, result=response))
+        result = AnswerTold.of(response, typed=task.output_schema is not None)
+        decision.tell(TaskCompleted(agent_id=task.agent_id, task_id=task.id, result=result))
         self._completed(decision, task, unseen)
         self._follow(decision, running)
 
@@ -97,7 +99,7 @@ class TaskEnd:
                 task_id=task.id,
                 continuation_id=following.id,
                 number=following.continuation,
-                result=response,
+                result=AnswerTold.of(response),
                 locks=locks or UNSET,
             )
         )

@@ -113,6 +113,14 @@ export interface Answer {
   excused: boolean;
 }
 
+/** An answer in its three channels; `output` is the value that it is, if its task has an output schema. */
+export interface AnswerTold {
+  analysis: string;
+  commentary: string;
+  final: string;
+  output?: unknown;
+}
+
 /** What people are asked about: what waits for a decision with the oldest first, all else with the newest first. */
 export interface ApprovalList {
   approvals: ApprovalRecord[];
@@ -2726,7 +2734,7 @@ export interface Notifications {
   "async.task.completed": {
     agentId: string;
     taskId: string;
-    result: ChannelResponse;
+    result: AnswerTold;
   };
   /** A task asked for more and continues in another. */
   "async.task.continuation": {
@@ -2734,7 +2742,7 @@ export interface Notifications {
     taskId: string;
     continuationId: string;
     number: number;
-    result: ChannelResponse;
+    result: AnswerTold;
     locks?: string[];
   };
   /** A message went into the task at work in its conversation, before this step of it; the answer is for both. */

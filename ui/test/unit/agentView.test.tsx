@@ -178,7 +178,7 @@ describe("tasks", () => {
     let count = 0;
     show("", { "task.list": () => ({ tasks: [aTask("t", { prompt: `Asked ${++count}` })] }) });
     await screen.findByText("Asked 1");
-    const result = { analysis: "", commentary: "", final: "", output: null };
+    const result = { analysis: "", commentary: "", final: "" };
     tell([note("async.task.completed", { agentId: "alice", taskId: "t", result })]);
     expect(await screen.findByText("Asked 2")).toBeTruthy();
   });
