@@ -127,5 +127,7 @@ export function anOrigin(): TaskRecord["origin"] {
     room: null,
     answers: null,
     outputSchema: null,
+    quiet: false,
+    nextStep: false,
   };
 }
