@@ -8,12 +8,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ai_whisperer.core import contexts
-from ai_whisperer.core.compacting import has_lines
-from ai_whisperer.core.shown import RESULT_BYTES, turns_of
+from ai_whisperer.core.shown import READ_RESULT, RESULT_BYTES, turns_of
 from ai_whisperer.core.view import Journal, view
 from ai_whisperer.domain.compactions import CompactedThread
-from ai_whisperer.domain.conversation import ToolSpec, Turn
-from ai_whisperer.domain.definition import Compact
+from ai_whisperer.domain.conversation import ToolSpec, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.definition import NEVER_COMPACT
 from ai_whisperer.errors import ContextLimitError, ModelError
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.model_step import Asking
@@ -41,16 +40,19 @@ class Window(NamedTuple):
 class Conversation:
     """What the model of a running task is shown: what was shown before, and the steps that have ended since.
 
-    `compacted` is the compaction that holds, `since` how many turns are from before it was made. A task is passed over
+    `compacted` is the compaction that holds, `since` how many turns are from before it was made. One that
+    `is_small` fits for sure. With `tells_rest` the model is told how to get the rest of results. A task is passed over
     if later ones of the thread would not be shown it: see `widen`.
     """
 
     __slots__ = (
         "_agent",
         "_journal",
+        "_result_bytes",
         "_shown_steps",
         "compacted",
         "is_passed_over",
+        "is_small",
         "since",
         "size",
         "tells_rest",
@@ -60,26 +62,36 @@ class Conversation:
     def __init__(self, agent: Owner, journal: TaskJournal) -> None:
         self._agent = agent
         self._journal = journal
-        self._shown_steps = 0
-        self.is_passed_over = False
+        self._shown_steps = self.size = self.since = 0
+        self._result_bytes = 0 if agent.record.definition.context.compact is NEVER_COMPACT else RESULT_BYTES
+        self.is_passed_over = self.tells_rest = False
+        self.is_small = True
         self.turns: tuple[Turn, ...] = ()
-        self.size = 0
-        self.since = 0
         self.compacted: CompactedThread | None = None
-        self.tells_rest = False
 
     async def bring_up_to_date(self) -> None:
         """Add what is new; raises `ContextLimitError` if it is too much for the memory that the agent has."""
-        steps = self._journal.steps
+        steps, own = self._journal.steps, self._journal.task
         if self.turns:
             new: Sequence[Turn] = turns_of(steps[self._shown_steps :], result_bytes=self._result_bytes)
+        elif len(steps) == 1 and steps[0].attempt == 1 and own.thread_id in (own.id, own.mail_id):
+            new = (UserTurn(text=own.prompt),)  # it has only just begun, and so has its thread
         else:
-            journals = await self.journals()  # which also finds the compaction that holds
-            new, self.since = view(self.compacted, journals, result_bytes=self._usual_bytes)
+            new = await self._put_together()
         self.turns = (*self.turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
-        self.tells_rest = self.tells_rest or self.compacted is not None or has_lines(new)
         self._weigh(new)
+
+    async def _put_together(self) -> Sequence[Turn]:
+        """All that is to be shown of the thread."""
+        journals = await self.journals()  # which also finds the compaction that holds
+        usual = 0 if self._agent.record.definition.context.compact is NEVER_COMPACT else RESULT_BYTES
+        shown, self.since = view(self.compacted, journals, result_bytes=usual)
+        if self.compacted is not None:
+            self.tells_rest = True
+            usual = self.compacted.compaction.result_bytes or usual
+        self._result_bytes = usual
+        return shown
 
     def forget(self, compacted: CompactedThread | None = None) -> None:
         """Let it be put together anew: it is to be shown in another way."""
@@ -93,8 +105,6 @@ class Conversation:
         What went before is durable by now, and so can be read.
         """
         own, steps = self._journal.task, self._journal.steps
-        if own.thread_id in (own.id, own.mail_id) and _is_new(self._journal):
-            return [(own, steps)]
         self.compacted, journals = await journals_of(
             self._agent.parts.kernel.reads, own.agent_id, own.thread_id, known=self.compacted
         )
@@ -118,16 +128,19 @@ class Conversation:
         return registry.specs_with_rest if self.tells_rest else registry.specs
 
     def asking(self) -> Asking:
+        """The request to the agent's own model."""
         agent, definition = self._agent, self._agent.record.definition
         return Asking(
-            model=lambda: agent.model,
             system=definition.prompt,
             turns=self.turns,
-            tools=self.specs,
+            tools=agent.registry.specs_with_rest if self.tells_rest else agent.registry.specs,
             settings=definition.settings,
             input_tokens=self.tokens,
-            output_tokens=contexts.output_tokens(definition.settings),
+            output_tokens=self._output_tokens,
         )
+
+    def _output_tokens(self) -> int:
+        return contexts.output_tokens(self._agent.record.definition.settings)
 
     def tokens(self) -> int:
         """About how many tokens a request with it has."""
@@ -138,11 +151,6 @@ class Conversation:
     def beside_bytes(self) -> int:
         """What a request takes beside the conversation."""
         return contexts.text_bytes(self._agent.record.definition.prompt) + self._agent.registry.told_bytes
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it is so small that it fits for sure."""
-        return self.size < _SMALL_BYTES and self._agent.record.definition.context.window is None
 
     async def excess(self) -> tuple[int, Window] | None:
         """How many tokens it has if that is more than a request may have, and the window; None if it is not."""
@@ -155,19 +163,13 @@ class Conversation:
         tokens = max(self.tokens(), contexts.least_tokens(size))
         return (tokens, window) if tokens > window.limit else None
 
-    @property
-    def _usual_bytes(self) -> int:
-        return 0 if self._agent.record.definition.context.compact is Compact.OFF else RESULT_BYTES
-
-    @property
-    def _result_bytes(self) -> int:
-        compacted = self.compacted
-        return self._usual_bytes if compacted is None else compacted.compaction.result_bytes or self._usual_bytes
-
     def _weigh(self, new: Sequence[Turn]) -> None:
-        """Count what it takes in memory."""
+        """Count what it takes in memory, and look whether some result is shown in part."""
         for turn in new:
             self.size += contexts.turn_bytes(turn)
+            if type(turn) is ToolTurn and turn.note and READ_RESULT in turn.note:
+                self.tells_rest = True
+        self.is_small = self.size < _SMALL_BYTES and self._agent.record.definition.context.window is None
         most, work = self._agent.limits.max_context_bytes, self._agent.work
         if self.size > most or (len(work.loops) > 1 and work.context_bytes > most):
             raise ContextLimitError(
@@ -175,12 +177,6 @@ class Conversation:
                 f"may take {most:,} (max_context_bytes); this one takes {self.size:,}. Begin a new thread, "
                 "let fewer tasks run at the same time, or raise the limit."
             )
-
-
-def _is_new(journal: TaskJournal) -> bool:
-    """Whether the task has only just begun: nothing can have come after it in its thread."""
-    steps = journal.steps
-    return len(steps) < 2 and steps[0].attempt == 1
 
 
 async def journals_of(

@@ -33,16 +33,17 @@ from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
 class Asking(Struct, frozen=True, kw_only=True):
     """What is asked, and of which model: the agent's own with its conversation, or the one that writes a summary.
 
-    `input_tokens` tells how long it is, by an estimate. Of a summary nobody is told while it comes.
+    Without a `model` it is that of the agent. `input_tokens` tells how long it is, by an estimate. Of a summary nobody
+    is told while it comes.
     """
 
-    model: Callable[[], Model]
     system: str
     turns: tuple[Turn, ...]
     tools: tuple[ToolSpec, ...]
     settings: Mapping[str, Any]
     input_tokens: Callable[[], int]
-    output_tokens: int
+    output_tokens: Callable[[], int]
+    model: Callable[[], Model] | None = None
     is_summary: bool = False
 
 
@@ -119,7 +120,8 @@ class ModelStep:
                 first_seconds=definition.retry.first_token_seconds,
                 max_seconds=limits.max_answer_seconds,
             ) as guard:
-                answer = await collect(asking.model().stream(request), guard.take, max_bytes=limits.max_answer_bytes)
+                model = agent.model if asking.model is None else asking.model()
+                answer = await collect(model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:
             if is_being_cancelled():
                 raise
