@@ -13,8 +13,8 @@ from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.marks import harmless, has_marks, said
 from ai_whisperer.core.outputs import told_of
 from ai_whisperer.core.text import one_line
-from ai_whisperer.domain.conversation import AnswerTurn, ToolCall, ToolTurn, Turn, UserTurn
-from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, TaskKind, TaskRecord
+from ai_whisperer.domain.conversation import AnswerTurn, ToolResult, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.tasks import COMPACTION_TASK, MODEL, TOOL, StepRecord, TaskRecord
 
 READ_RESULT = "read_result"
 """The tool that gets the rest of a result."""
@@ -34,7 +34,7 @@ def turns(task: TaskRecord, steps: Sequence[StepRecord], *, result_bytes: int = 
 
 def prompt_of(task: TaskRecord) -> list[Turn]:
     """What the task was told; nothing for one that only makes the conversation shorter."""
-    if task.kind is TaskKind.COMPACTION:
+    if task.kind is COMPACTION_TASK:
         return []
     schema = task.output_schema
     if schema is None and task.notes is None and task.parts is None:
@@ -82,23 +82,30 @@ def turns_of(
             made = results.get(number)
             if made is None or made.result is None:
                 shown.append(ToolTurn(call=call, content=_NO_RESULT, is_error=True, note=note))
+                continue
+            result = made.result
+            if step.number > trimmed and (not result_bytes or len(result.content) * 4 <= result_bytes):
+                content, is_error, untrusted = result.content, result.is_error, result.untrusted  # as nearly always
             else:
-                shown.append(_result(call, made, note, most=result_bytes, is_old=step.number <= trimmed))
+                content, note = _in_part(made, result, note, most=result_bytes, is_old=step.number <= trimmed)
+                is_error, untrusted = result.is_error, result.untrusted
+            shown.append(ToolTurn(call=call, content=content, is_error=is_error, untrusted=untrusted, note=note))
     return shown
 
 
-def _result(call: ToolCall, made: StepRecord, note: str, *, most: int, is_old: bool) -> ToolTurn:
-    """The result of a call. Mail is shown whole until it is old: a model that was shown a part has not read it."""
-    result = made.result
-    if result is None:
-        raise ValueError(f"Step {made.id} has no result.")
+def _in_part(made: StepRecord, result: ToolResult, note: str, *, most: int, is_old: bool) -> tuple[str, str]:
+    """What is shown of a result, and the note beside it.
+
+    Mail is shown whole until it is old: a model that was shown a part has not read it.
+    """
     content = result.content
-    if is_old and len(content) > _WORTH_TRIMMING:
-        content, note = _line(content), _with_note(note, _rest_of(made, content, 0))
-    elif most and len(content) * 4 > most and not result.mails and text_bytes(content) > most:
-        content, shown = cut(content, most)
-        note = _with_note(note, _rest_of(made, result.content, shown))
-    return ToolTurn(call=call, content=content, is_error=result.is_error, untrusted=result.untrusted, note=note)
+    if is_old:
+        if len(content) > _WORTH_TRIMMING:
+            return _line(content), _with_note(note, _rest_of(made, content, 0))
+    elif not result.mails and text_bytes(content) > most:
+        shown, begin = cut(content, most)
+        return shown, _with_note(note, _rest_of(made, content, begin))
+    return content, note
 
 
 def cut(text: str, most: int) -> tuple[str, int]:
@@ -113,12 +120,6 @@ def cut(text: str, most: int) -> tuple[str, int]:
     if has_marks(text):
         first, last = said("others", first), said("others", last)
     return f"{first}\n[… {end - begin:,} characters are left out here …]\n{last}", begin
-
-
-def is_cut(step: StepRecord, most: int) -> bool:
-    """Whether a part of the result of this step is shown, with a note about the rest."""
-    result = step.result
-    return result is not None and bool(most) and not result.mails and text_bytes(result.content) > most
 
 
 def _line(content: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -79,6 +79,10 @@ class Compact(StrEnum):
 
     AUTO = "auto"
     OFF = "off"
+
+
+NEVER_COMPACT: Final = Compact.OFF
+"""What each task asks for: a member of an enum takes long to look up."""
 
 
 class ContextPolicy(

@@ -108,6 +108,7 @@ class StepState(StrEnum):
 MODEL: Final = StepKind.MODEL
 TOOL: Final = StepKind.TOOL
 COMPACTION: Final = StepKind.COMPACTION
+COMPACTION_TASK: Final = TaskKind.COMPACTION
 STARTED: Final = StepState.STARTED
 DONE: Final = StepState.DONE
 """What loops compare with at every step: in Python 3.11 a member of an enum takes as long to look up as a call does."""

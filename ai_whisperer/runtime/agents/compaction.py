@@ -145,7 +145,7 @@ class CompactionStep:
             tools=(),
             settings={name: settings[name] for name in _SUMMARY_SETTINGS if name in settings},
             input_tokens=lambda: contexts.input_tokens(system, (), (turn,)),
-            output_tokens=min(_MOST_SUMMARY_TOKENS, terms.window // 4),
+            output_tokens=lambda: min(_MOST_SUMMARY_TOKENS, terms.window // 4),
             is_summary=True,
         )
 

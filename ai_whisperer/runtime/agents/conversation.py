@@ -8,12 +8,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ai_whisperer.core import contexts
-from ai_whisperer.core.compacting import has_lines
-from ai_whisperer.core.shown import RESULT_BYTES, notes_shown, turns_of
+from ai_whisperer.core.shown import READ_RESULT, RESULT_BYTES, notes_shown, prompt_of, turns_of
 from ai_whisperer.core.view import Journal, view
 from ai_whisperer.domain.compactions import CompactedThread
-from ai_whisperer.domain.conversation import ToolSpec, Turn, UserTurn
-from ai_whisperer.domain.definition import Compact
+from ai_whisperer.domain.conversation import ToolSpec, ToolTurn, Turn, UserTurn
+from ai_whisperer.domain.definition import NEVER_COMPACT
+from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import ContextLimitError, ModelError
 from ai_whisperer.models.base import Model
 from ai_whisperer.runtime.agents.inquiry import Inquiry
@@ -43,7 +43,8 @@ class Window(NamedTuple):
 class Conversation:
     """What the model of a running task is shown: what was shown before, and the steps that have ended since.
 
-    `compacted` is the compaction that holds, `since` how many turns are from before it was made. A task is passed over
+    `compacted` is the compaction that holds, `since` how many turns are from before it was made. One that
+    `is_small` fits for sure. With `tells_rest` the model is told how to get the rest of results. A task is passed over
     if later ones of the thread would not be shown it: see `widen`.
     """
 
@@ -51,9 +52,11 @@ class Conversation:
         "_agent",
         "_attached",
         "_journal",
+        "_result_bytes",
         "_shown_steps",
         "compacted",
         "is_passed_over",
+        "is_small",
         "since",
         "size",
         "tells_rest",
@@ -63,30 +66,40 @@ class Conversation:
     def __init__(self, agent: Owner, journal: TaskJournal) -> None:
         self._agent = agent
         self._journal = journal
-        self._shown_steps = 0
-        self.is_passed_over = False
+        self._shown_steps = self.size = self.since = 0
+        self._result_bytes = 0 if agent.record.definition.context.compact is NEVER_COMPACT else RESULT_BYTES
+        self.is_passed_over = self.tells_rest = False
+        self.is_small = True
         self.turns: tuple[Turn, ...] = ()
-        self.size = 0
         self._attached = 0
-        self.since = 0
         self.compacted: CompactedThread | None = None
-        self.tells_rest = False
 
     async def bring_up_to_date(self) -> None:
         """Add what is new; raises `ContextLimitError` if it is too much for the memory that the agent has."""
-        steps = self._journal.steps
+        steps, own = self._journal.steps, self._journal.task
         if self.turns:
             unshown = steps[self._shown_steps :]
             new: Sequence[Turn] = turns_of(unshown, result_bytes=self._result_bytes, heard=unshown[0].number)
+        elif own.thread_id in (own.id, own.mail_id) and _has_just_begun(steps) and not keeps_memory(self._agent):
+            new = prompt_of(own)  # and so has its thread
         else:
-            journals = await self.journals()  # which also finds the compaction that holds
-            if keeps_memory(self._agent):
-                journals = await self._recalled(journals)
-            new, self.since = view(self.compacted, journals, result_bytes=self._usual_bytes)
+            new = await self._put_together()
         self.turns = (*self.turns, *new)
         self._shown_steps = len(steps) - 1  # the last one is the request itself
-        self.tells_rest = self.tells_rest or self.compacted is not None or has_lines(new)
         self._weigh(new)
+
+    async def _put_together(self) -> Sequence[Turn]:
+        """All that is to be shown of the thread."""
+        journals = await self.journals()  # which also finds the compaction that holds
+        if keeps_memory(self._agent):
+            journals = await self._recalled(journals)
+        usual = 0 if self._agent.record.definition.context.compact is NEVER_COMPACT else RESULT_BYTES
+        shown, self.since = view(self.compacted, journals, result_bytes=usual)
+        if self.compacted is not None:
+            self.tells_rest = True
+            usual = self.compacted.compaction.result_bytes or usual
+        self._result_bytes = usual
+        return shown
 
     async def _recalled(self, journals: list[Journal]) -> list[Journal]:
         """Look into the agent's memory as the task begins, and journal what its model is told of it.
@@ -116,8 +129,6 @@ class Conversation:
         What went before is durable by now, and so can be read.
         """
         own, steps = self._journal.task, self._journal.steps
-        if own.thread_id in (own.id, own.mail_id) and _is_new(self._journal):
-            return [(own, steps)]
         reads, erasing = self._agent.parts.kernel.reads, self._agent.parts.kernel.erasing
         with reads.under_way.one_more():
             self.compacted, journals = await journals_of(reads, own.agent_id, own.thread_id, known=self.compacted)
@@ -147,16 +158,19 @@ class Conversation:
 
     def inquiry(self) -> Inquiry:
         """What the agent's own model is asked."""
-        definition = self._agent.record.definition
+        agent, definition = self._agent, self._agent.record.definition
         return Inquiry(
             models=definition.models,
             system=definition.prompt,
             turns=self.turns,
-            tools=self.specs,
+            tools=agent.registry.specs_with_rest if self.tells_rest else agent.registry.specs,
             settings=definition.settings,
             input_tokens=self.tokens,
-            output_tokens=contexts.output_tokens(definition.settings),
+            output_tokens=self._output_tokens,
         )
+
+    def _output_tokens(self) -> int:
+        return contexts.output_tokens(self._agent.record.definition.settings)
 
     def tokens(self) -> int:
         """About how many tokens a request with it has."""
@@ -173,11 +187,6 @@ class Conversation:
         """What a request takes beside the conversation."""
         return contexts.text_bytes(self._agent.record.definition.prompt) + self._agent.registry.told_bytes
 
-    @property
-    def is_small(self) -> bool:
-        """Whether it is so small that it fits for sure."""
-        return self.size < _SMALL_BYTES and self._agent.record.definition.context.window is None
-
     async def excess(self) -> tuple[int, Window] | None:
         """How many tokens it has if that is more than a request may have, and the window; None if it is not."""
         if self._agent.record.definition.context.window is None:
@@ -189,21 +198,15 @@ class Conversation:
         tokens = max(self.tokens(), contexts.least_tokens(size))
         return (tokens, window) if tokens > window.limit else None
 
-    @property
-    def _usual_bytes(self) -> int:
-        return 0 if self._agent.record.definition.context.compact is Compact.OFF else RESULT_BYTES
-
-    @property
-    def _result_bytes(self) -> int:
-        compacted = self.compacted
-        return self._usual_bytes if compacted is None else compacted.compaction.result_bytes or self._usual_bytes
-
     def _weigh(self, new: Sequence[Turn]) -> None:
-        """Count what it takes in memory."""
+        """Count what it takes in memory, and look whether some result is shown in part."""
         for turn in new:
             self.size += contexts.turn_bytes(turn)
             if type(turn) is UserTurn and turn.parts:
                 self._attached += contexts.turn_bytes(turn) - contexts.shown_bytes(turn)
+            if type(turn) is ToolTurn and turn.note and READ_RESULT in turn.note:
+                self.tells_rest = True
+        self.is_small = self.size < _SMALL_BYTES and self._agent.record.definition.context.window is None
         most, work = self._agent.limits.max_context_bytes, self._agent.work
         if self.size > most or (len(work.loops) > 1 and work.context_bytes > most):
             raise ContextLimitError(
@@ -213,10 +216,9 @@ class Conversation:
             )
 
 
-def _is_new(journal: TaskJournal) -> bool:
-    """Whether the task has only just begun: nothing can have come after it in its thread."""
-    steps = journal.steps
-    return len(steps) < 2 and steps[0].attempt == 1
+def _has_just_begun(steps: Sequence[StepRecord]) -> bool:
+    """Whether nothing has come of the task yet, and nobody has said anything to it."""
+    return len(steps) == 1 and steps[0].attempt == 1 and steps[0].said is None
 
 
 async def journals_of(

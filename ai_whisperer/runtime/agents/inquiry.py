@@ -23,5 +23,5 @@ class Inquiry(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...]
     settings: Mapping[str, Any]
     input_tokens: Callable[[], int]
-    output_tokens: int
+    output_tokens: Callable[[], int]
     is_summary: bool = False

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from ai_whisperer.core.next_step import CallTools, Compact, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.compactions import Compaction
-from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord
+from ai_whisperer.domain.tasks import COMPACTION_TASK, StepRecord, TaskRecord
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.runtime.agents.compaction import (
     CompactionStep,
@@ -54,6 +54,7 @@ class AILoop:
         "_dooms",
         "_durable",
         "_has_place",
+        "_has_reserved",
         "_interrupted",
         "_next",
         "_tool_waits",
@@ -74,7 +75,7 @@ class AILoop:
         self._interrupted = False
         self._durable: asyncio.Future[None] | None = None
         self._next: RequestModel | Compact | CallTools | LookUp | None = None
-        self._has_place = False
+        self._has_place = self._has_reserved = False
         self._tool_waits = 0
         self.conversation = Conversation(agent, self.running.journal)
 
@@ -292,7 +293,7 @@ class AILoop:
             widening.submit()
         if conversation.size > _LARGE_BYTES:
             await asyncio.sleep(0)  # reading it has taken its time, and so does making a request of it
-        if journal.task.kind is TaskKind.COMPACTION:
+        if journal.task.kind is COMPACTION_TASK:
             self._begin_compaction(journal.steps[-1], compaction_asked_for(self._agent, conversation))
             return
         if not conversation.is_small and journal.steps[-1].retry_at is None:
@@ -312,7 +313,7 @@ class AILoop:
         decision = self._decide()
         decision.at = answered.finished_at or decision.at  # the log tells the time that the journal has
         self.running.record_answer(decision, answered)
-        self._agent.parts.spending.release(journal.task.id)
+        self._release()
         self._advance(decision)
 
     async def _ask(self, inquiry: Inquiry) -> StepRecord | None:
@@ -330,18 +331,25 @@ class AILoop:
         if asked is None:
             self._next = None  # held up before its turn, or paused for want of tokens or money
             return None
+        self._has_reserved = asked.is_limited
         try:
             answered = await ModelStep(self._agent, self, asking, inquiry).run(asked)
         finally:
             asked.turn.end()
         if answered is None:
-            self._agent.parts.spending.release(self.running.journal.task.id)  # others may use it until the next attempt
+            self._release()  # others may use it until the next attempt
         return answered
+
+    def _release(self) -> None:
+        """What was set aside for a request is counted as used by now, or is not needed."""
+        if self._has_reserved:
+            self._has_reserved = False
+            self._agent.parts.spending.release(self.running.journal.task.id)
 
     def _begin_compaction(self, step: StepRecord, compaction: Compaction) -> None:
         decision, journal = self._decide(), self.running.journal
         journal.begin_compaction(decision, becoming(step, compaction), refused=step.error)
-        self._agent.parts.spending.release(journal.task.id)
+        self._release()
         self._next = None if self._dooms or not self._agent.may_step else Compact(step=journal.steps[-1])
         self._durable = decision.submit()
 
@@ -361,7 +369,7 @@ class AILoop:
         decision.at = ended.finished_at or decision.at
         self.running.record_compaction(decision, ended, compacted)
         conversation.forget(compacted)
-        self._agent.parts.spending.release(journal.task.id)
+        self._release()
         self._advance(decision)
 
     async def _call_tools(self, calls: tuple[PendingCall, ...]) -> None:

@@ -161,7 +161,7 @@ class ModelStep:
     def _most_output_tokens(self, asked: ModelTurn) -> int | None:
         """How long the answer may be, where what is set aside leaves room for less than the settings say."""
         room = asked.reserved.max_output_tokens
-        return self._inquiry.output_tokens if room is None and self._inquiry.is_summary else room
+        return self._inquiry.output_tokens() if room is None and self._inquiry.is_summary else room
 
     def _failed(self, error: ModelError, asked: ModelTurn) -> StepRecord | None:
         """Journal a failed attempt; the finished step, not yet recorded, if it was the last one.

@@ -129,7 +129,7 @@ async def _limited(
             loop,
             asked.model,
             input_tokens=inquiry.input_tokens(),
-            output_tokens=inquiry.output_tokens,
+            output_tokens=inquiry.output_tokens(),
             before_waiting=asked.turn.end,
         )
     except BaseException:

@@ -35,6 +35,7 @@ from ai_whisperer.domain.notifications.tasks import (
     TaskStarted,
 )
 from ai_whisperer.domain.tasks import (
+    COMPACTION_TASK,
     MODEL,
     STARTED,
     TOOL,
@@ -157,12 +158,12 @@ class RunningTask:
         """The action if the task has time and budget for it, else that it fails."""
         if isinstance(action, Continue):
             return self._worth_continuing(action)
-        if self.journal.task.kind is TaskKind.COMPACTION and isinstance(action, RequestModel):
-            return self._when_compacted(action)
         asks = isinstance(action, RequestModel)
         if not (asks or isinstance(action, CallTools)):
             return action
         task = self.journal.task
+        if asks and task.kind is COMPACTION_TASK and self._is_compacted:
+            return Complete(response=ChannelResponse(final=outcome_of(self.journal.steps[-1].compaction)))
         if task.origin is not None and (late := overdue(task, now=now)) is not None:
             return Fail(failure=failure_from(late))
         if not asks:
@@ -244,12 +245,11 @@ class RunningTask:
         self.journal.record_step(decision, step)
         self.journal.tell_started(decision, step)
 
-    def _when_compacted(self, action: RequestModel) -> Next:
-        """A task that only makes the conversation shorter is done when that is; its first request becomes it."""
-        last = self.journal.steps[-1] if self.journal.steps else None
-        if last is None or last.state is STARTED:
-            return action
-        return Complete(response=ChannelResponse(final=outcome_of(last.compaction)))
+    @property
+    def _is_compacted(self) -> bool:
+        """Whether a task that only makes the conversation shorter has done so. Its first request becomes that."""
+        steps = self.journal.steps
+        return bool(steps) and steps[-1].state is not STARTED
 
     def record_compaction(self, decision: Decision, step: StepRecord, compacted: CompactedThread | None) -> None:
         """The conversation was made shorter, or cannot be."""
@@ -260,7 +260,8 @@ class RunningTask:
         if compacted is not None:
             decision.unit.put_compacted(compacted)
             decision.tell(ContextCompacted.of(self.journal.task, step, compacted.compaction))
-        self._count_in_tree()
+        if self.journal.task.budget is not None:
+            self._count_in_tree()
 
     def _begin_calls(self, decision: Decision, action: CallTools) -> CallTools:
         """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
@@ -318,14 +319,14 @@ class RunningTask:
             self.journal.mark_shown(decision, step)
             if step.said is not None:
                 self._agent.work.join(decision, step)
-            self._count_in_tree()
+            task = self.journal.task
+            if task.origin is not None and task.budget is not None:
+                self._count_in_tree()
 
     def _count_in_tree(self) -> None:
         """What the task has used is used of the budget of its tree."""
-        task = self.journal.task
-        if task.origin is not None and task.budget is not None:
-            self.journal.count_up()
-            self._agent.parts.trees.count(self.journal.task)
+        self.journal.count_up()
+        self._agent.parts.trees.count(self.journal.task)
 
     def record_outside_result(self, decision: Decision, step: StepRecord, result: ToolResult) -> None:
         """A tool with effects outside has ended."""
