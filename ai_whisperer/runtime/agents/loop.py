@@ -22,7 +22,7 @@ from ai_whisperer.errors import ContextLimitError, WhispererError
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
-from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, asking_of, model_turn
+from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, model_turn
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool
@@ -282,17 +282,16 @@ class AILoop:
         if self._agent.registry.mcp is not None:
             await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
         reservations = self._agent.parts.spending
-        asking = asking_of(self._agent, self)
         try:
-            asked = await model_turn(self._agent, self, asking, conversation)
+            asked = await model_turn(self._agent, self, conversation)
         except NoTurnError as error:
-            self._answered(ModelStep(self._agent, self, asking).given_up(error))
+            self._answered(ModelStep(self._agent, self).given_up(error))
             return
         if asked is None:
             self._next = None  # held up before its turn, or paused for want of tokens or money
             return
         try:
-            answered = await ModelStep(self._agent, self, asking).run(conversation, asked)
+            answered = await ModelStep(self._agent, self).run(conversation, asked)
         finally:
             asked.turn.end()
         if answered is None:
