@@ -90,7 +90,7 @@ class Model(Protocol):
     """A language model. `stream` raises a `ModelError` when the request fails.
 
     One that asks a provider has `account`, an `Account` or None: all requests through the same one wait for each other
-    when the provider wants that. If it is not known at once, a coroutine `find_account()` finds it.
+    when the provider wants that.
 
     One that knows its prices also has `price_usd(input_tokens, output_tokens)`, which returns dollars or None. If it
     has to be made ready for that, it has a coroutine `prepare()`, which does not raise. One that knows how many tokens

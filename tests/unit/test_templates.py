@@ -46,6 +46,11 @@ def test_tools_can_be_a_list_or_text_with_commas(tools: str) -> None:
     assert parse_template(f"---\nname: a\ntools: {tools}\n---\n").definition.tools == ("check_mail", "send_mail")
 
 
+def test_several_models_are_a_list() -> None:
+    definition = parse_template("---\nname: a\nmodel: [openai-chat:x, inherit]\n---\n").definition
+    assert definition.models == ("openai-chat:x", "inherit")
+
+
 def test_an_empty_list_of_tools_grants_none() -> None:
     assert parse_template("---\nname: a\ntools: []\n---\n").definition.tools == ()
 

@@ -30,7 +30,7 @@ from ai_whisperer.runtime.agents.inquiry import Inquiry
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
 from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
-from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, asking_of, model_turn
+from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, model_turn
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool
@@ -323,17 +323,16 @@ class AILoop:
             return None
         if self._agent.registry.mcp is not None:
             await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
-        asking = asking_of(self._agent, self)
         try:
-            asked = await model_turn(self._agent, self, asking, inquiry)
+            asked = await model_turn(self._agent, self, inquiry)
         except NoTurnError as error:
-            return ModelStep(self._agent, self, asking, inquiry).given_up(error)
+            return ModelStep(self._agent, self, inquiry).given_up(error)
         if asked is None:
             self._next = None  # held up before its turn, or paused for want of tokens or money
             return None
         self._has_reserved = asked.is_limited
         try:
-            answered = await ModelStep(self._agent, self, asking, inquiry).run(asked)
+            answered = await ModelStep(self._agent, self, inquiry).run(asked)
         finally:
             asked.turn.end()
         if answered is None:

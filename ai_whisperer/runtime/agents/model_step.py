@@ -44,10 +44,11 @@ from ai_whisperer.models.base import (
 )
 from ai_whisperer.runtime.agents.attachments import contents_for
 from ai_whisperer.runtime.agents.inquiry import Inquiry
-from ai_whisperer.runtime.agents.model_turn import Asking, AskingLoop, ModelTurn, NoTurnError, chosen_model
+from ai_whisperer.runtime.agents.model_turn import AskingLoop, ModelTurn, NoTurnError, asking_of, chosen_model
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
+from ai_whisperer.runtime.limits.provider_turns import FREE_TURN
 from ai_whisperer.runtime.limits.provider_turns import Turn as ProviderTurn
 
 _NONE: Mapping[str, bytes] = MappingProxyType({})
@@ -56,15 +57,15 @@ _NONE: Mapping[str, bytes] = MappingProxyType({})
 class ModelStep:
     """The last step of a loop's journal, which asks a model and has begun."""
 
-    __slots__ = ("_agent", "_asked_at", "_asking", "_inquiry", "_loop", "_step")
+    __slots__ = ("_agent", "_asked_at", "_inquiry", "_loop", "_step")
 
-    def __init__(self, agent: Owner, loop: AskingLoop, asking: Asking, inquiry: Inquiry) -> None:
+    def __init__(self, agent: Owner, loop: AskingLoop, inquiry: Inquiry) -> None:
         self._agent = agent
         self._loop = loop
-        self._asking = asking
         self._inquiry = inquiry
         self._step = loop.running.journal.steps[-1]
-        if asking.held_up_seconds:
+        asking = loop.asking
+        if asking is not None and asking.held_up_seconds and asking.number == self._step.number:
             outage_seconds = self._step.outage_seconds + asking.held_up_seconds
             self._step = replace(self._step, outage_seconds=outage_seconds)
             asking.held_up_seconds = 0.0
@@ -136,7 +137,7 @@ class ModelStep:
                 tell,
                 first_seconds=definition.retry.first_token_seconds,
                 max_seconds=limits.max_answer_seconds,
-                on_taken=asked.turn.taken,
+                on_taken=None if asked.turn is FREE_TURN else asked.turn.taken,
             ) as guard:
                 answer = await collect(asked.model.stream(request), guard.take, max_bytes=limits.max_answer_bytes)
         except asyncio.CancelledError as error:
@@ -250,6 +251,7 @@ class ModelStep:
             turn.taken()  # the provider is there, and has its reasons
         if not isinstance(error, ModelRateLimitError | ModelUnavailableError):
             return
+        asking_of(self._agent, self._loop)  # from now on it has its place before those that come later
         if wait is None:
             seconds = wait_of_others(
                 self._agent.record.definition.retry,
@@ -280,7 +282,7 @@ class ModelStep:
             skipped = ModelSkipped(
                 agent_id=agent.agent_id, model=asked.name, until=clock.shown(until), reason=error.message
             )
-        goes_on = self._asking.attempts.goes_on(
+        goes_on = asking_of(agent, self._loop).attempts.goes_on(
             asked.name,
             error,
             names=names,
@@ -288,7 +290,7 @@ class ModelStep:
             wait_seconds=None if wait is None else wait.seconds,
             is_down=asked.turn.is_down,
         )
-        return skipped, chosen_model(agent, self._asking, names) if goes_on else ""
+        return skipped, chosen_model(agent, self._loop, names) if goes_on else ""
 
     def _last_failure(self, error: ModelError, *, is_timed: bool) -> Failure:
         failure = failure_from(error)

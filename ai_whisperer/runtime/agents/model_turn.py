@@ -13,6 +13,7 @@ from ai_whisperer.core.provider_gate import Waiting
 from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
+from ai_whisperer.models.catalog import LateModel
 from ai_whisperer.runtime.agents.inquiry import Inquiry
 from ai_whisperer.runtime.agents.mcp import WaitingLoop
 from ai_whisperer.runtime.agents.parts import Owner
@@ -29,10 +30,10 @@ class Asking:
     `held_up_seconds` is how long it has waited at accounts that let nobody in, and is not journaled yet.
     """
 
-    __slots__ = ("_attempts", "held_up_seconds", "since", "step_id")
+    __slots__ = ("_attempts", "held_up_seconds", "number", "since")
 
-    def __init__(self, step_id: str, since: float) -> None:
-        self.step_id = step_id
+    def __init__(self, number: int, since: float) -> None:
+        self.number = number
         self.since = since
         self.held_up_seconds = 0.0
         self._attempts: Attempts | None = None
@@ -83,26 +84,26 @@ class NoTurnError(ModelUnavailableError):
     """The account of the provider has let nobody in for longer than is waited for."""
 
 
-async def model_turn(agent: Owner, loop: AskingLoop, asking: Asking, inquiry: Inquiry) -> ModelTurn | None:
+async def model_turn(agent: Owner, loop: AskingLoop, inquiry: Inquiry) -> ModelTurn | None:
     """Wait until the request may begin; None if the agent may not go on, now or then.
 
     The turn of what is returned has to be ended. Raises `NoTurnError`, and what `Spending.reserve` raises.
     """
     while True:
-        name = chosen_model(agent, asking, inquiry.models)
+        name = chosen_model(agent, loop, inquiry.models)
         try:
             model = agent.model(name)
         except ModelError as error:
             return ModelTurn(_Unusable(error), name, FREE_TURN, _UNLIMITED)
         account: Account | None = getattr(model, "account", None)
-        if account is None and (find := getattr(model, "find_account", None)) is not None:
-            account = await find()
+        if account is None and isinstance(model, LateModel):
+            account = await model.find_account()
         gate = None if account is None else agent.parts.gates.gate(account)
         turn: Turn | None = FREE_TURN
         if gate is not None:
-            moves_on = len(inquiry.models) > 1
             turn = gate.enter(most=agent.parts.gates.most)
-            turn = turn or await _waited(agent, loop, asking, gate, moves_on=moves_on)
+            if turn is None:
+                turn = await _waited(agent, loop, gate, moves_on=len(inquiry.models) > 1)
         if turn is None:
             if agent.may_step:
                 continue
@@ -147,13 +148,13 @@ async def _limited(
 
 def asking_of(agent: Owner, loop: AskingLoop) -> Asking:
     """What the loop keeps of the request that its last step is."""
-    step = loop.running.journal.steps[-1]
-    if loop.asking is None or loop.asking.step_id != step.id:
-        loop.asking = Asking(step.id, agent.parts.kernel.event_loop.time())
+    number = loop.running.journal.steps[-1].number
+    if loop.asking is None or loop.asking.number != number:
+        loop.asking = Asking(number, agent.parts.kernel.event_loop.time())
     return loop.asking
 
 
-def chosen_model(agent: Owner, asking: Asking, names: tuple[str, ...]) -> str:
+def chosen_model(agent: Owner, loop: AskingLoop, names: tuple[str, ...]) -> str:
     """The name of the model that the request goes to as things are now, of those that it may go to."""
     if len(names) == 1:
         return names[0]
@@ -168,14 +169,14 @@ def chosen_model(agent: Owner, asking: Asking, names: tuple[str, ...]) -> str:
         gate = agent.parts.gates.gate(account)
         return gate.gate.lasts(gate.now())
 
-    return asking.attempts.choose(names, barred=agent.barred_models(), lasts=lasts)
+    return asking_of(agent, loop).attempts.choose(names, barred=agent.barred_models(), lasts=lasts)
 
 
-async def _waited(agent: Owner, loop: AskingLoop, asking: Asking, gate: SharedGate, *, moves_on: bool) -> Turn | None:
+async def _waited(agent: Owner, loop: AskingLoop, gate: SharedGate, *, moves_on: bool) -> Turn | None:
     """The turn at the gate; None if the agent may not go on, or another model may be the better choice now."""
     if not agent.may_step:
         return None  # nobody cuts a wait short that begins after the pause
-    gates = agent.parts.gates
+    gates, asking = agent.parts.gates, asking_of(agent, loop)
     gates.waits(gate)
     turn: Turn | None = None
     task, step = loop.running.journal.task, loop.running.journal.steps[-1]
