@@ -35,12 +35,6 @@ def _statement_of(operation: RowOperation[Any]) -> str:
             raise TypeError("Make it as a Count, which says how its columns are added.")
 
 
-def inserting(operation: RowOperation[Any], *, rows: int) -> str:
-    """The statement that inserts so many rows at once; their values follow on each other."""
-    into, _, values = _statement_of(operation).rpartition(" VALUES ")
-    return f"{into} VALUES {','.join([values] * rows)}"
-
-
 def _counting(operation: Count[Any]) -> str:
     changes = [
         *(f"{each}={each}+excluded.{each}" for each in operation.summed),
