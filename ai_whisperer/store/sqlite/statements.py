@@ -37,12 +37,6 @@ def _statement_of(operation: RowOperation[Any]) -> str:
             raise TypeError("Make it as a Count, which says how its columns are added.")
 
 
-def inserting(operation: RowOperation[Any], *, rows: int) -> str:
-    """The statement that inserts so many rows at once; their values follow on each other."""
-    into, _, values = _statement_of(operation).rpartition(" VALUES ")
-    return f"{into} VALUES {','.join([values] * rows)}"
-
-
 def _deleting(table: Table[Any], which: str) -> str:
     row = "rowid" if table.name in _WITH_ROWID else ", ".join(table.key)
     return f"DELETE FROM {table.name} WHERE ({row}) IN (SELECT {row} FROM {table.name} WHERE {which} LIMIT ?)"  # noqa: S608

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from itertools import chain
 
 import apsw
 
@@ -22,11 +21,7 @@ from ai_whisperer.store.shapes import Shape
 from ai_whisperer.store.sqlite import queries
 from ai_whisperer.store.sqlite.committers import Committer
 from ai_whisperer.store.sqlite.custody import LOOK_SECONDS, Custody
-from ai_whisperer.store.sqlite.statements import STATEMENTS, inserting
-from ai_whisperer.store.tables import Row
-
-_ROWS_AT_ONCE = 16
-_INSERT_NOTIFICATIONS = inserting(INSERT_NOTIFICATION, rows=_ROWS_AT_ONCE)
+from ai_whisperer.store.sqlite.statements import STATEMENTS
 
 _REFUSALS = (apsw.ConstraintError, apsw.MismatchError, TypeError, ValueError, OverflowError, RecursionError)
 """What a unit that cannot be written raises; it fails alone."""
@@ -105,19 +100,7 @@ class SqliteWriter:
         rows = group.number(units, self._last_seq)
         if group.shapes:
             self._put(group.shapes)
-        if len(rows) >= _ROWS_AT_ONCE:
-            self._insert_many(rows)
-        else:
-            self._cursor.executemany(statements[INSERT_NOTIFICATION], rows)
-
-    def _insert_many(self, rows: Sequence[Row]) -> None:
-        """Insert notifications, of which a busy group has hundreds, with a statement for many: each takes less then."""
-        rest = len(rows) % _ROWS_AT_ONCE
-        for start in range(0, len(rows) - rest, _ROWS_AT_ONCE):
-            values = chain.from_iterable(rows[start : start + _ROWS_AT_ONCE])
-            self._cursor.execute(_INSERT_NOTIFICATIONS, tuple(values))
-        if rest:
-            self._cursor.executemany(STATEMENTS[INSERT_NOTIFICATION], rows[-rest:])
+        self._cursor.executemany(statements[INSERT_NOTIFICATION], rows)
 
     def _put(self, shapes: Sequence[Shape]) -> None:
         unit = Unit()
