@@ -5,7 +5,6 @@ A form is an object of fields without a level below: text, numbers, yes or no, o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
@@ -22,6 +21,8 @@ ONLY_FIELD = "answer"
 _MOST_BYTES = 16 << 10
 _MOST_FIELDS = 50
 _MOST_OPTIONS = 100
+_LARGEST = 2.0**53
+"""A larger number is not the same everywhere; what is no number is not within it."""
 _OF_FORM = frozenset(("type", "properties", "required", "title", "description", "additionalProperties", "$schema"))
 _SAID = frozenset(("title", "description", "default", "examples", "format"))
 """What is said of a field for whoever reads it."""
@@ -99,7 +100,7 @@ def fitted_answer(form: Mapping[str, Any], answer: Any) -> dict[str, Any]:
         if len(fields) != 1:
             raise AnswerError(f"The answer must have the fields {', '.join(fields)}. The question stays open.")
         answer = {next(iter(fields)): answer}
-    complaints = {name: _unknown(name, fields) for name in answer if name not in fields}
+    complaints = {str(name): _unknown(str(name), fields) for name in answer if name not in fields}
     fitting: dict[str, Any] = {}
     for name, field in fields.items():
         value = answer.get(name)
@@ -228,7 +229,7 @@ def _complaint(field: FormField, value: Any) -> str | None:
         fits, size = isinstance(value, str), len(value) if isinstance(value, str) else 0
     else:
         kinds = int if field.kind is FieldKind.INTEGER else int | float
-        fits = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+        fits = isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= _LARGEST
         size = value if fits else 0
     within = (field.least is None or size >= field.least) and (field.most is None or size <= field.most)
     return None if fits and within else f"must be {expected(field)}, not {_shown(value)}"
@@ -253,7 +254,10 @@ def _listed(field: FormField) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value!r:.60}" if isinstance(value, str) else f"{msgspec.json.encode(value).decode():.60}"
+    """The value as people write it, of a long one the beginning; what is no JSON as Python shows it."""
+    if isinstance(value, bool | None):
+        return {True: "true", False: "false", None: "nothing"}[value]
+    return f"{value!r:.60}"
 
 
 def choices_in_words(form: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,8 @@ GOOD: dict[str, Any] = {
     "token": 1,
     "tools": [],
     "approval_id": "there.2",
+    "question_id": "there.2",
+    "answer": "yes",
     "limits": {"max_queue_length": 50},
     "path": "MEMORY.md",
     "digest": "0" * 64,

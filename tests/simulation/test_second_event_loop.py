@@ -35,6 +35,8 @@ def say(request: ModelRequest) -> Answer | str:
     match prompt_of(request):
         case "pay":
             return call("pay", amount=5)
+        case "ask":
+            return call("ask_user", question="Tea or coffee?")
         case "write":
             return call("send_mail", to_agent="user", subject="Hello", body="Here I am")
     return "done"
@@ -45,9 +47,11 @@ async def prepare(manager: AsyncAgentSessionManager) -> str:
     await manager.open()
     for agent_id in ("idle", "paused", "asleep", "payer"):
         await manager.create_agent(agent_id)
+    await manager.create_agent("asker", {"tools": ["ask_user"]})
     await manager.create_agent("stopped", auto_start=False)
     await manager.send_task("idle", "write", task_id="done")
     await manager.send_task("payer", "pay", task_id="payment")
+    await manager.send_task("asker", "ask", task_id="choice")
     await manager.pause_agent("paused")
     await manager.sleep_agent("asleep", duration_seconds=1000)
     await manager.send_task("paused", "later", task_id="queued")
@@ -62,6 +66,7 @@ async def prepare(manager: AsyncAgentSessionManager) -> str:
     await asyncio.sleep(30)
     (mail,) = await manager.mailbox()
     assert await manager.list_approvals()
+    assert await manager.list_questions()
     assert (await manager.dead_letters()).tasks
     await manager.flushed()
     return mail.id
@@ -85,6 +90,7 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str
     }
     usual = {
         "agent_id": "idle",
+        "answer": "tea",
         "approval_id": "payment.2",
         "beginning": "queued",
         "body": "Thanks",
@@ -98,6 +104,7 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str
         "path": "MEMORY.md",
         "digest": "0" * 64,
         "prompt": "go",
+        "question_id": "choice.2",
         "room": "room",
         "schedule": "fires",
         "state": "read",

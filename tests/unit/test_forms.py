@@ -135,3 +135,17 @@ def test_a_schema_that_no_form_can_show_is_refused_with_the_reason(schema: Any, 
         form_of(schema)
     assert complaint in refused.value.message
     assert "nobody was asked" in refused.value.message
+
+
+@pytest.mark.parametrize("field", ["city", "days", "budget", "by_train", "class", "meals"])
+@pytest.mark.parametrize("value", [10**400, 2**70, float("nan"), float("-inf"), object(), b"x", [[]], {"a": 1}, {5: 5}])
+def test_odd_values_are_refused_with_the_field(field: str, value: Any) -> None:
+    with pytest.raises(AnswerError) as refused:
+        fitted_answer(form_of(TRIP), {"city": "Rome", "days": 3, field: value})
+    assert list(refused.value.data["fields"]) == [field]
+
+
+@pytest.mark.parametrize("answer", [{5: 5}, {None: 1}, [5], 5, object()])
+def test_what_is_no_answer_at_all_is_refused(answer: Any) -> None:
+    with pytest.raises(AnswerError):
+        fitted_answer(form_of(TRIP), answer)

@@ -14,6 +14,7 @@ describeInBrowser("questions", () => {
     await stage().call("async.createAgent", { agentId, config: { name: agentId, tools: ["ask_user"] } });
   }
 
+  const field = () => stage().page.getByRole("textbox", { name: "Message" });
   const card = (agentId: string) => stage().page.getByRole("article", { name: `Question of ${agentId}` });
 
   test("a question is announced, counted and answered in its form", async () => {
@@ -25,13 +26,12 @@ describeInBrowser("questions", () => {
     await page.getByRole("link", { name: "Questions 1" }).click();
     await card("gina").getByLabel("city").fill("Rome");
     await card("gina").getByLabel("days").fill("99");
-    await card("gina").getByRole("button", { name: "Answer" }).click();
+    await card("gina").getByRole("button", { name: "Answer", exact: true }).click();
     await card("gina").getByText("It must be a whole number, at least 1, at most 14, not 99.").waitFor();
     expect(await states()).toEqual({ gina: "pending" });
     await card("gina").getByLabel("days").fill("3");
     await card("gina").getByLabel("dinner").check();
-    await page.keyboard.press("Tab");
-    await card("gina").getByRole("button", { name: "Answer" }).click();
+    await card("gina").getByRole("button", { name: "Answer", exact: true }).click();
     await page.getByText("No agent asks you anything.").waitFor();
     await expect.poll(states).toEqual({ gina: "answered" });
     type Task = { result: { final: string } | null };
@@ -45,11 +45,11 @@ describeInBrowser("questions", () => {
     const { roomId } = await stage().call<{ roomId: string }>("room.openChat", { agentId: "hugo" });
     await stage().go(`chats/${roomId}`);
     const { page } = stage();
-    await page.getByLabel("Message").fill("plan my trip");
+    await field().fill("plan my trip");
     await page.keyboard.press("Enter");
     await card("hugo").getByLabel("city").fill("Oslo");
     await card("hugo").getByLabel("days").fill("2");
-    await card("hugo").getByRole("button", { name: "Answer" }).click();
+    await card("hugo").getByRole("button", { name: "Answer", exact: true }).click();
     await page.getByText("Off we go").waitFor();
     expect((await states()).hugo).toBe("answered");
   });
@@ -60,12 +60,12 @@ describeInBrowser("questions", () => {
     await stage().go(`chats/${roomId}`);
     const { page } = stage();
     const letGo = await stage().hold("ebb");
-    await page.getByLabel("Message").fill("wait until ebb");
+    await field().fill("wait until ebb");
     await page.keyboard.press("Enter");
     await page.getByText("waits for the lock ebb").first().waitFor();
-    await page.getByLabel("Message").fill("echo: I have turned round");
+    await field().fill("echo: I have turned round");
     await page.getByRole("button", { name: "Send now" }).click();
-    await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("");
+    await expect.poll(() => field().inputValue()).toBe("");
     await letGo();
     await page.getByText("heard it and answers it with the one before").waitFor();
     await page.locator(".chat-message:not(.chat-message-user)").getByText("I have turned round").waitFor();
