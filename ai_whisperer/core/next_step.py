@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ai_whisperer.core.call_reading import as_read
-from ai_whisperer.core.channels import parse
+from ai_whisperer.core.channels import parse, parse_as_written
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.tasks import MODEL, STARTED, Failure, StepRecord
@@ -67,8 +69,8 @@ class Fail(Record, frozen=True, kw_only=True):
 Next = RequestModel | CallTools | Complete | Continue | Fail
 
 
-def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
-    """What comes next in a task with this journal."""
+def next_action(steps: Sequence[StepRecord], *, max_steps: int, continues_cut: bool = False) -> Next:
+    """What comes next in a task with this journal; `continues_cut` if it goes on within an answer."""
     asked = _last_request(steps)
     if asked is None:
         return RequestModel(number=1)
@@ -78,7 +80,7 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int) -> Next:
         return Fail(failure=asked.error or Failure(code="model", message="The model request failed."))
     calls = asked.answer.read_as or asked.answer.tool_calls
     if not calls:
-        return _ending(steps, asked.answer)
+        return _ending(steps, asked.answer, continues_cut=continues_cut)
     pending = _calls_without_result(steps, asked, calls)
     wanted = asked.number + len(calls) + (0 if pending else 1)
     if pending and wanted <= max_steps:
@@ -134,11 +136,19 @@ def _parsed(steps: Sequence[StepRecord]) -> tuple[ChannelResponse, bool]:
     return response, wants_continuation
 
 
-def _ending(steps: Sequence[StepRecord], answer: Answer) -> Next:
+def _ending(steps: Sequence[StepRecord], answer: Answer, *, continues_cut: bool) -> Next:
     response, wants_continuation = _parsed(steps)
-    if answer.finish == "length" or wants_continuation:
-        return Continue(response=response, cut=not wants_continuation)
-    return Complete(response=response)
+    cut = answer.finish == "length" and not wants_continuation
+    if cut or continues_cut:
+        response = replace(response, final=_part(answer, keeps_start=continues_cut, keeps_end=cut))
+    return Continue(response=response, cut=cut) if cut or wants_continuation else Complete(response=response)
+
+
+def _part(answer: Answer, *, keeps_start: bool, keeps_end: bool) -> str:
+    """What the user reads of a part of an answer, with the blanks at the edges where another part goes on."""
+    text = parse_as_written((as_read(answer) if answer.read_as else answer).text).response.final
+    text = text if keeps_start else text.lstrip()
+    return text if keeps_end else text.rstrip()
 
 
 def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:

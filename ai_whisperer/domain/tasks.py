@@ -128,7 +128,8 @@ class RoomTurn(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits.
 
-    `answers` is the awaited mail that a task, or the one that it continues, is to answer.
+    `answers` is the awaited mail that a task, or the one that it continues, is to answer. A task that `continues_cut`
+    goes on within an answer which stopped at its greatest length: there is no line break between, nor a blank.
     """
 
     root_id: str | None = None
@@ -137,6 +138,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     report_to: ReportTo | None = None
     room: RoomTurn | None = None
     answers: str | None = None
+    continues_cut: bool = False
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -194,6 +196,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     def answers_a_switch(self) -> bool:
         """Whether somebody waits for this task, or did when it began: it runs beside the agent's other loops."""
         return self.origin is not None and self.origin.answers is not None
+
+    @property
+    def continues_cut(self) -> bool:
+        """Whether it goes on within an answer that was cut, maybe within a word."""
+        return self.origin is not None and self.origin.continues_cut
 
     @property
     def deadline_at(self) -> float | None:

@@ -87,7 +87,11 @@ class TaskJournal:
         self.task = task
 
     def next_action(self) -> Next:
-        return next_action(self.steps, max_steps=self._agent.limits.max_steps_per_task)
+        return next_action(
+            self.steps,
+            max_steps=self._agent.limits.max_steps_per_task,
+            continues_cut=self.task.continues_cut,
+        )
 
     def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:
         """The step of a call, as it is in the journal or as it will be if it begins now."""

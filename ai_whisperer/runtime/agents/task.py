@@ -23,7 +23,7 @@ from ai_whisperer.core.rambling import says_nothing_new, without_repetition
 from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import summary_of
-from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.definition import CutAnswers
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import (
@@ -133,8 +133,8 @@ class RunningTask:
             case Complete(response=response):
                 unseen = () if self.found is None else self.found.unseen
                 self._agent.parts.task_end.complete(decision, self, response, unseen=unseen)
-            case Continue(response=response):
-                self._continue(decision, response)
+            case Continue():
+                self._continue(decision, action)
             case Fail(failure=failure):
                 self._agent.parts.task_end.fail(decision, self, failure)
 
@@ -334,7 +334,7 @@ class RunningTask:
             settled, self.on_settled = self.on_settled, None
             settled()
 
-    def _continue(self, decision: Decision, response: ChannelResponse) -> None:
+    def _continue(self, decision: Decision, action: Continue) -> None:
         parts, limit = self._agent.parts, self._agent.limits.max_continuations
         if self.journal.task.continuation >= limit:
             error = ContinuationLimitError(
@@ -343,7 +343,7 @@ class RunningTask:
             parts.task_end.fail(decision, self, failure_from(error))
             return
         locks = parts.waits.graph.held_by(self.journal.task.id)
-        parts.task_end.continue_in_another(decision, self, response, locks=locks)
+        parts.task_end.continue_in_another(decision, self, action.response, locks=locks, cut=action.cut)
 
     def accept_continuation(self, decision: Decision, following: TaskRecord) -> None:
         """The same agent continues the task in another."""

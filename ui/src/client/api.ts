@@ -576,7 +576,8 @@ export interface OpenWait {
 
 /**
  * Where a task or a mail comes from: the task at the root of its tree, and the terms that the tree inherits. `answers`
- * is the awaited mail that a task, or the one that it continues, is to answer.
+ * is the awaited mail that a task, or the one that it continues, is to answer. A task that `continuesCut` goes on
+ * within an answer which stopped at its greatest length: there is no line break between, nor a blank.
  */
 export interface Origin {
   rootId: string | null;
@@ -585,6 +586,7 @@ export interface Origin {
   reportTo: ReportTo | null;
   room: RoomTurn | null;
   answers: string | null;
+  continuesCut: boolean;
 }
 
 /** A tool call that waits for a person. */
@@ -2122,7 +2124,7 @@ export interface Notifications {
     taskId: string;
     result: ChannelResponse;
   };
-  /** A task asked for more and continues in another. */
+  /** A task asked for more, or its answer was `cut` at its greatest length, and it continues in another. */
   "async.task.continuation": {
     agentId: string;
     taskId: string;
@@ -2130,6 +2132,7 @@ export interface Notifications {
     number: number;
     result: ChannelResponse;
     locks?: string[];
+    cut?: boolean;
   };
   /** A task failed. */
   "async.task.error": {
@@ -2167,6 +2170,7 @@ export interface Notifications {
     text: string;
     skipped?: number;
     offset?: number;
+    analysisUntil?: number;
   };
   /** A piece of what a tool writes while it runs; not numbered, not kept. */
   "step.output": {
