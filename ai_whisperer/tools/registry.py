@@ -12,7 +12,7 @@ from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.mail_tools import MAIL_TOOLS
 from ai_whisperer.tools.mcp.servers import McpGrants
-from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, TEAM_TOOLS
+from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, LOCK_TOOLS, TEAM_TOOLS
 
 AnyTool = Tool | CoordinationTool
 
@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS = 100
 COORDINATION_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (*MAIL_TOOLS, *TEAM_TOOLS)}
 """Those that work inside the session and that every agent has."""
 CREATE_AGENT = CREATE_AGENT_TOOL.name
-NAMED_TOOLS: Mapping[str, CoordinationTool] = {CREATE_AGENT: CREATE_AGENT_TOOL}
+NAMED_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (CREATE_AGENT_TOOL, *LOCK_TOOLS)}
 """Those that an agent has only if its definition names them."""
 
 
@@ -44,7 +44,7 @@ class ToolRegistry:
         servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
-        if granted is not None:  # what reaches the machine, or makes agents, has to be granted by its name
+        if granted is not None:  # what reaches the machine, makes agents or is seldom of use is granted by its name
             tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
         for candidate in offered:
             known = tools.get(candidate.name)
