@@ -70,8 +70,8 @@ def in_words(lock: LockRecord, ttl_seconds: float) -> str:
     return (
         f"You hold lock '{lock.name}' with token {lock.token} for {ttl_seconds:g} seconds. Give write_file and "
         f"edit_file lock={lock.name!r} and token={lock.token}: then they write only while it is yours. "
-        "Acquire it again to keep it for longer. Release it as soon as you are done, in a later answer than the writes; "
-        "it is released when your task ends."
+        "Acquire it again to keep it for longer. Release it as soon as you are done, in a later answer than the "
+        "writes; it is released when your task ends."
     )
 
 

@@ -17,7 +17,7 @@ from ai_whisperer.errors import DefinitionError, ModelNameError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
 from ai_whisperer.models.compatible import COMPATIBLE
 from ai_whisperer.models.local_servers import LOCAL_SERVERS
-from ai_whisperer.models.names import ANTHROPIC, AUTO, SCRIPTED, SCRIPTED_DEMO
+from ai_whisperer.models.names import ANTHROPIC_PREFIX, AUTO, SCRIPTED, SCRIPTED_DEMO
 
 if TYPE_CHECKING:
     from ai_whisperer.models.own_client import OwnClientModel
@@ -154,7 +154,7 @@ def resolve(name: str) -> Model:
         from ai_whisperer.models.openai_chat import OpenAIChatModel
 
         return OwnOrLibrary(OpenAIChatModel(name))
-    if prefix == ANTHROPIC:
+    if prefix == ANTHROPIC_PREFIX:
         from ai_whisperer.models.anthropic_messages import AnthropicModel
 
         return OwnOrLibrary(AnthropicModel(name))

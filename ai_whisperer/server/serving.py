@@ -173,7 +173,7 @@ async def running(
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
         app = Application(host, tokens, settings=settings, port=port)
-        address = address_of(settings, token, port=port, temporary=temporary)
+        address = served_address(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with announced(settings.data, address):
@@ -183,7 +183,7 @@ async def running(
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
 
 
-def address_of(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:
+def served_address(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:
     """Where a server with these settings is found while this process serves."""
     return Address(
         url=own_url(settings, port),

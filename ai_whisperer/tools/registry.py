@@ -9,7 +9,6 @@ from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.errors import DuplicateIdError, UnknownToolError
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
-from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.mail_tools import MAIL_TOOLS
 from ai_whisperer.tools.mcp.servers import McpGrants
 from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, LOCK_TOOLS, TEAM_TOOLS
@@ -44,11 +43,12 @@ class ToolRegistry:
         servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
         tools: dict[str, AnyTool] = dict(COORDINATION_TOOLS)
+        machine = machine_tools() if granted is not None else {}
         if granted is not None:  # what reaches the machine, makes agents or is seldom of use is granted by its name
-            tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
+            tools |= {**machine, **NAMED_TOOLS}
         for candidate in offered:
             known = tools.get(candidate.name)
-            if known not in (None, candidate, MACHINE_TOOLS.get(candidate.name)):
+            if known not in (None, candidate, machine.get(candidate.name)):
                 raise DuplicateIdError(f"There are two tools called '{candidate.name}'. Give one another name.")
             tools[candidate.name] = candidate
         if granted is not None:
@@ -98,9 +98,16 @@ class ToolRegistry:
         return self.mcp is not None and self.mcp.includes(name)
 
 
+def machine_tools() -> Mapping[str, Tool]:
+    """The built-in tools that reach the machine or the network: loaded when a definition first names its tools."""
+    from ai_whisperer.tools.machine import MACHINE_TOOLS
+
+    return MACHINE_TOOLS
+
+
 def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool]) -> str:
     """What to say of an agent that is granted tools which are not there, with those that may be meant."""
-    known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
+    known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *machine_tools(), *(each.name for each in offered)}
     wanted = list(missing)
     near = dict.fromkeys(each for name in wanted for each in get_close_matches(name, known, n=1))
     hint = f" Did you mean {' and '.join(near)}?" if near else ""

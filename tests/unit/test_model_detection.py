@@ -35,9 +35,9 @@ from ai_whisperer.models.detection import (
     Provider,
     detect_model,
     list_models,
-    ollama_url,
     shown_address,
 )
+from ai_whisperer.models.local_servers import ollama_url
 from ai_whisperer.models.names import SCRIPTED_DEMO
 from ai_whisperer.models.pydantic_ai import PydanticAIModel, _provider
 from ai_whisperer.testing.model_server import ModelServer
