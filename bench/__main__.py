@@ -25,6 +25,7 @@ from bench import (
     w8_files,
     w9_models,
     w10_history,
+    w11_bad_input,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -56,6 +57,7 @@ WORKLOADS: dict[str, Workload] = {
         w8_files,
         w9_models,
         w10_history,
+        w11_bad_input,
         import_time,
     )
 }

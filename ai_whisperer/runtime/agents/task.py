@@ -20,7 +20,7 @@ from ai_whisperer.core.next_step import (
     RequestModel,
 )
 from ai_whisperer.core.rambling import says_nothing_new, without_repetition
-from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
+from ai_whisperer.core.repeating import Repeats, is_refused, not_run_again, refusals_at_end
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.conversation import ToolResult
@@ -235,12 +235,13 @@ class RunningTask:
     def _begin_calls(self, decision: Decision, action: CallTools) -> CallTools:
         """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
         left: list[PendingCall] = []
+        repeated = Repeats(self.journal.steps)
         for pending in action.calls:
             step = self.journal.step_of(pending, at=decision.at)
             if self._agent.parts.waits and self._agent.parts.permission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
-            repeats = 0 if pending.interrupted is not None else repeats_before(self.journal.steps, pending.call)
+            repeats = 0 if pending.interrupted is not None else repeated.of(pending.call)
             if repeats and repeats >= self._agent.limits.max_same_calls:
                 self._refuse_again(decision, step, repeats)
             elif isinstance(tool, CoordinationTool):
@@ -260,7 +261,7 @@ class RunningTask:
     def _refuse_again(self, decision: Decision, step: StepRecord, repeats: int) -> None:
         """Do not make a call that was made often enough; the model is told so."""
         if step.call is not None:
-            if not any(map(is_refused, self.journal.steps)):
+            if not any(map(is_refused, reversed(self.journal.steps))):  # the last are refused, if any are
                 self._agent.parts.reached.refused(decision, self.journal.task, "max_same_calls", used=repeats)
             self.journal.record_result(decision, step, not_run_again(step.call, repeats))
 
