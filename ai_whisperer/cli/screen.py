@@ -12,6 +12,7 @@ from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.tasks import joined_final
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.notifications import NOTIFICATIONS
 from ai_whisperer.domain.notifications.agents import AgentPaused, AgentStopped
 from ai_whisperer.domain.notifications.approvals import ApprovalRequested
 from ai_whisperer.domain.notifications.steps import StepStarted
@@ -30,6 +31,8 @@ ENDED = (TaskCompleted.wire_name, TaskFailed.wire_name, TaskCancelled.wire_name)
 _HALTS = {AgentPaused.wire_name: AgentState.PAUSED, AgentStopped.wire_name: AgentState.STOPPED}
 _BEGINNINGS = (TaskQueued.wire_name, TaskStarted.wire_name, StepStarted.wire_name)
 _WIDTH = 120
+_WIDTH_OF_TROUBLE = 1_000
+"""What went wrong is told to its end."""
 
 
 Decide = Callable[[str], Awaitable[None]]
@@ -92,7 +95,9 @@ class Screen:
 
     def show_event(self, note: Notification) -> None:
         """What happened, in a line."""
-        line = shown_line(note, width=_WIDTH)
+        kind = NOTIFICATIONS.get(note.name)
+        width = _WIDTH if kind is None or kind.level == "info" else _WIDTH_OF_TROUBLE
+        line = shown_line(note, width=width)
         if line is not None and not self.output.as_json:
             self._turn_to(None)
             self._say_aside(f"{line}\n")

@@ -83,7 +83,7 @@ DEFAULT_MODELS = {
 
 KEYS = {
     OPENAI: ("OPENAI_API_KEY",),
-    ANTHROPIC: ("ANTHROPIC_API_KEY",),
+    ANTHROPIC: ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     GOOGLE: ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     OPENROUTER: ("OPENROUTER_API_KEY",),
 }
@@ -92,6 +92,7 @@ KEYS = {
 LOCAL = (LLAMACPP, LMSTUDIO, VLLM)
 SERVERS = {
     OPENAI: ("OPENAI_BASE_URL",),
+    ANTHROPIC: ("ANTHROPIC_BASE_URL",),
     OLLAMA: ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
     **{each: LOCAL_SERVERS[each.prefix].variables for each in LOCAL},
 }
@@ -246,7 +247,7 @@ def _offered(environment: Mapping[str, str]) -> Iterator[Candidate]:
     elif key:
         yield _of_provider(OPENAI, "OPENAI_API_KEY")
     for provider in (ANTHROPIC, GOOGLE, OPENROUTER):
-        if (variable := _first_set(KEYS[provider], environment)) is not None:
+        if (variable := _first_set((*KEYS[provider], *SERVERS.get(provider, ())), environment)) is not None:
             yield _of_provider(provider, variable)
     if (variable := _first_set(SERVERS[OLLAMA], environment)) is not None:
         yield _of_server(OLLAMA, variable, ollama_url(environment), environment.get("OLLAMA_API_KEY", "").strip())

@@ -68,3 +68,10 @@ def test_what_turns_out_to_be_reasoning_is_taken_back(capsys: pytest.CaptureFixt
     out, err = capsys.readouterr()
     assert out == "Let's see\nIt is 42.\n"
     assert err.count("reasoning") == 1
+
+
+def test_why_a_request_is_repeated_is_told_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = f"The provider is busy: {'please wait, ' * 20}and come back."
+    error = {"code": "model_server", "message": reason}
+    shown([note("step.retried", stepId="t1.1", attempt=1, error=error, retryAt=0.0), piece("Hello")], "Hello")
+    assert "and come back." in " ".join(capsys.readouterr().err.split())
