@@ -25,7 +25,8 @@ from bench import (
     w8_files,
     w9_models,
     w10_history,
-    w11_refusals,
+    w11_bad_input,
+    w12_refusals,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -57,7 +58,8 @@ WORKLOADS: dict[str, Workload] = {
         w8_files,
         w9_models,
         w10_history,
-        w11_refusals,
+        w11_bad_input,
+        w12_refusals,
         import_time,
     )
 }

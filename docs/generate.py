@@ -98,7 +98,15 @@ no more.
 
 Each is a JSON-RPC notification whose params have `sessionId`, `seq`, `cause` and `at` beside its own. `seq` rises by
 one without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not
-read is closed with the code 4008 and the number to resume from. Times are seconds since the epoch."""
+read is closed with the code 4008 and the number to resume from. Times are seconds since the epoch.
+
+Answers are streamed as `async.task.delta`, by channel. These have no number, and a client that lags misses some:
+`offset` is how many characters of the attempt came before the piece. Some models close reasoning that they never opened
+(`… </think>`), which nobody can know before: until then it is sent as `final`. From then on the pieces of the attempt
+have `analysisUntil`: at the first of them move all that you have shown of the attempt to `analysis`. An answer that
+reached its greatest length goes on in another task (`async.task.continuation` with `cut`): add its pieces to those
+before, as they are. After one without `cut` they begin a line. The result of the last task has only its own part, `task.wait`
+answers the whole."""
 
 
 def pages() -> dict[str, str]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.cli.calling import Call
 from ai_whisperer.cli.connecting import ServerAddress, client_of, known_address
-from ai_whisperer.cli.model_choice import choose_model, for_workflows
+from ai_whisperer.cli.model_choice import check_usable, choose_model, for_workflows
 from ai_whisperer.client import Client
 from ai_whisperer.errors import ClosedError, ConnectionLostError, StoreInUseError
 from ai_whisperer.models.detection import Detection
@@ -89,6 +89,7 @@ class _Search:
         values = self._call.settings.values
         if self._choice is None:
             self._choice = await asyncio.to_thread(choose_model, self._call.settings, os.environ)
+            check_usable(self._choice)
             if not self._call.output.as_json:
                 self._call.output.note(self._choice.told("--model"))
         own = replace(

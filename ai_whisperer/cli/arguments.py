@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,24 +12,18 @@ from typing import Annotated, Any, TextIO
 import msgspec
 import typer
 
+from ai_whisperer.core.moments import seconds_in
 from ai_whisperer.core.output_schemas import checked_schema
 from ai_whisperer.domain.tasks import Priority
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)", re.IGNORECASE)
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHORTEST_SECONDS = 0.001
 
 
 def seconds_of(text: str) -> float:
-    """The number of seconds that was written; one that was written with a unit is told as it has to be."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        meant = _DURATION.fullmatch(text.strip())
-        number = f"{float(meant[1]) * _UNITS[meant[2][0].lower()]:.15g}" if meant else "for instance 3600 for an hour"
-        raise typer.BadParameter(f"{text!r} is not a number of seconds. Write {number}.") from None
-    if not math.isfinite(seconds):
-        raise typer.BadParameter(f"{text!r} is not a number of seconds.")
+    """The seconds of a length of time, which is written as a number of them or with units."""
+    seconds = seconds_in(text)
+    if seconds is None or not math.isfinite(seconds):
+        raise typer.BadParameter(f"{text!r} is not a length of time. Write 90 (seconds), 90s, 15min, 1h 30min or 2d.")
     return seconds
 
 
@@ -42,8 +35,8 @@ def some_time(seconds: float | None) -> float | None:
 
 
 def seconds_option(*names: str, help: str, callback: Callable[[float | None], float | None] | None = None) -> Any:  # noqa: A002
-    """An option that takes a number of seconds."""
-    return typer.Option(*names, parser=seconds_of, metavar="SECONDS", help=help, callback=callback)
+    """An option that takes a length of time."""
+    return typer.Option(*names, parser=seconds_of, metavar="TIME", help=help, callback=callback)
 
 
 PriorityOption = Annotated[

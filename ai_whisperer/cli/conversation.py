@@ -11,8 +11,8 @@ from ai_whisperer.cli.answering import in_words
 from ai_whisperer.cli.fleet import hindrance
 from ai_whisperer.cli.output import Output
 from ai_whisperer.cli.printable import readable_arguments
-from ai_whisperer.cli.telling import shown_line
-from ai_whisperer.core.tasks import is_part_of
+from ai_whisperer.cli.telling import WAS_REASONING, shown_line
+from ai_whisperer.core.tasks import is_part_of, joined_final
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.notification import Notification
@@ -37,7 +37,7 @@ from ai_whisperer.domain.notifications.rooms import (
     RoomUnanswered,
 )
 from ai_whisperer.domain.notifications.steps import StepOutput
-from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.domain.notifications.tasks import TaskContinued, TaskDelta
 from ai_whisperer.domain.questions import QuestionRecord, QuestionState
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.tasks import Deliver
@@ -121,6 +121,8 @@ class Conversation:
         async for note in notes:
             if note.name == TaskDelta.wire_name:
                 self._see_delta(note.params)
+            elif note.name == TaskContinued.wire_name:
+                self._stream.part_ended(note.params)
             elif note.name == StepOutput.wire_name:
                 self._see_output(note)
             elif note.name == ApprovalRequested.wire_name:
@@ -142,7 +144,7 @@ class Conversation:
 
     def _see_delta(self, params: Mapping[str, Any]) -> None:
         is_answer = params["taskId"].partition("~")[0] in self._answering
-        if is_answer and self._room.kind is RoomKind.DIRECT and params["channel"] == "final":
+        if is_answer and self._room.kind is RoomKind.DIRECT:
             self._stream.take(params)
 
     def _see_output(self, note: Notification) -> None:
@@ -236,26 +238,53 @@ class _Stream:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._attempt: tuple[str, str, int] | None = None
-        self._parts: list[str] = []
+        self._parts: list[tuple[str, bool]] = []
+        self._goes_on = False
         self._text = ""
+        self._is_reclassified = False
 
     def take(self, params: Mapping[str, Any]) -> None:
         attempt = (params["taskId"], params["stepId"], params["attempt"])
+        if attempt == self._attempt and "analysisUntil" in params and not self._is_reclassified:
+            self._take_back(params["agentId"])
+        if params["channel"] != "final":
+            return
         if attempt != self._attempt:
             self._begin(attempt, params["agentId"])
+            self._is_reclassified = "analysisUntil" in params
         self._text += params["text"]
         self._output.piece(params["text"])
+
+    def _take_back(self, agent_id: str) -> None:
+        """What was shown of the attempt turns out to be no answer."""
+        self._is_reclassified = True
+        self._text = ""
+        self._output.text("")
+        self._output.note(WAS_REASONING)
+        self._output.piece(f"{agent_id}: ")
+
+    def part_ended(self, params: Mapping[str, Any]) -> None:
+        """A part of the answer has ended, and another goes on with it."""
+        if self._attempt is not None and self._attempt[0] == params["taskId"]:
+            self._end_part(cut=params.get("cut", False))
+
+    def _end_part(self, *, cut: bool) -> None:
+        self._parts.append((self._text, self._goes_on))
+        self._text, self._goes_on = "", cut
 
     def _begin(self, attempt: tuple[str, str, int], agent_id: str) -> None:
         before, task_id = self._attempt, attempt[0]
         if before is not None and before[0] != task_id and is_part_of(task_id.partition("~")[0], before[0]):
-            self._parts.append(self._text)
-            self._text = ""
-            self._output.text("")
+            if self._text:
+                self._end_part(cut=False)
+            if not self._goes_on:
+                self._output.text("")
         else:
-            parts = self._parts if before is not None and before[0] == task_id else []
+            parts, goes_on = (
+                (self._parts, self._goes_on) if before is not None and before[0] == task_id else ([], False)
+            )
             self.end()
-            self._parts = parts
+            self._parts, self._goes_on = parts, goes_on
             self._output.piece(f"{agent_id}: ")
         self._attempt = attempt
 
@@ -263,11 +292,11 @@ class _Stream:
         """Whether this is the message that was shown, to its end."""
         if message.task_id is None:
             return False
-        shown = "\n".join(filter(None, (part.strip() for part in (*self._parts, self._text))))
+        shown = joined_final((*self._parts, (self._text, self._goes_on)))
         self.end()
         return shown == message.text.strip()
 
     def end(self) -> None:
         if self._attempt is not None:
             self._output.text("")
-        self._attempt, self._parts, self._text = None, [], ""
+        self._attempt, self._parts, self._text, self._goes_on = None, [], "", False

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.models.detection import KEYS, OPENAI, PROVIDERS, Detection, detect_model
+from ai_whisperer.models.detection import ANTHROPIC, KEYS, OPENAI, PROVIDERS, SERVERS, Detection, detect_model
 from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 from ai_whisperer.settings import LoadedSettings
 
@@ -21,6 +21,15 @@ def choose_model(settings: LoadedSettings, environment: Mapping[str, str]) -> De
         return detect_model(environment)
     check_model(named, environment)
     return Detection(model=named, why=settings.sources["model"])
+
+
+def check_usable(choice: Detection) -> None:
+    """Raise `ModelNameError` if nothing that the environment names can be used: fixed answers were not meant."""
+    if choice.model in (SCRIPTED, SCRIPTED_DEMO) and choice.problems:
+        raise ModelNameError(
+            f"{' '.join(choice.problems)} Correct that, or choose a model with --model; `--model scripted` is the "
+            "built-in one with fixed answers."
+        )
 
 
 def for_workflows(choice: Detection) -> str:
@@ -42,7 +51,7 @@ def check_model(name: str, environment: Mapping[str, str]) -> None:
         return
     if not provider.is_installed:
         raise ModelNameError(f"The model '{name}' needs a package that is not installed: {provider.install}")
-    instead = ("OPENAI_BASE_URL",) if provider is OPENAI else ()
+    instead = SERVERS[provider] if provider in (OPENAI, ANTHROPIC) else ()
     keys = KEYS.get(provider, ())
     if keys and not any(environment.get(each, "").strip() for each in (*keys, *instead)):
         raise ModelNameError(

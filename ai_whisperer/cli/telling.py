@@ -15,6 +15,9 @@ from ai_whisperer.domain.notifications.questions import QuestionAsked
 from ai_whisperer.domain.notifications.rooms import RoomMessage
 from ai_whisperer.domain.notifications.steps import StepFinished
 
+WAS_REASONING = "(That was the model's reasoning: it left the opening tag out. The answer follows.)"
+"""Told of what was shown of an answer and turned out to be none."""
+
 
 def line_of(note: Notification) -> str | None:
     """The notification in one line; None for what is of no interest to a person who watches."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, UnknownAgentError, UnknownRecipientError
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
+_MOST_COMPARED = 200
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
 
@@ -76,7 +78,7 @@ class AddressBook:
         _check_name(name)
         found = self._known.get(name) or self._ids.get(normalized(name))
         if found is None:
-            raise UnknownAgentError(f"There is no agent '{name}'. {self._told([])}")
+            raise UnknownAgentError(f"There is no agent '{name}'.{self._nearest(name)} {self._told([])}")
         return found
 
     def resolve_recipient(self, name: str) -> str:
@@ -88,8 +90,17 @@ class AddressBook:
         as_kept = normalized(name)
         found = USER if as_kept == USER else self._ids.get(as_kept)
         if found is None:
-            raise UnknownRecipientError(f"Nobody here is called '{name}'; nothing was sent. {self._told([USER])}")
+            raise UnknownRecipientError(
+                f"Nobody here is called '{name}'; nothing was sent.{self._nearest(name)} {self._told([USER])}"
+            )
         return found
+
+    def _nearest(self, name: str) -> str:
+        """Which agent may be meant, as a sentence. Of very many only those that begin alike are looked at."""
+        wanted = normalized(name)
+        names = self._ids if len(self._ids) <= _MOST_COMPARED else [n for n in self._ids if n[:2] == wanted[:2]]
+        near = get_close_matches(wanted, list(names)[:_MOST_COMPARED], n=1)
+        return f" Did you mean '{self._ids[near[0]]}'?" if near else ""
 
     def _told(self, others: list[str]) -> str:
         shown = sorted(self._known)[:50]

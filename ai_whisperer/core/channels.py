@@ -25,7 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.core.channel_markers import MARKER, Channel, MarkerScanner, looked_at, starts_of
-from ai_whisperer.core.reasoning_tags import ReasoningScanner, begins_with_reasoning, unopened_reasoning
+from ai_whisperer.core.reasoning_tags import LoneCloserScanner, ReasoningScanner
 from ai_whisperer.core.text import mended
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.record import Record
@@ -33,47 +33,53 @@ from ai_whisperer.errors import StateError
 
 
 class ChannelDelta(msgspec.Struct, frozen=True):
-    """The next piece of one channel's text."""
+    """The next piece of one channel's text.
+
+    If it `reclassifies`, all that came before it, in any channel, is reasoning and belongs to `analysis`.
+    """
 
     channel: Channel
     text: str
+    reclassifies: bool = False
 
 
 class ParsedAnswer(Record, frozen=True, kw_only=True):
-    """A whole answer: its channels without blank edges, and whether the model asked to be continued."""
+    """A whole answer: its channels, and whether the model asked to be continued."""
 
     response: ChannelResponse
     wants_continuation: bool
 
 
 def parse(text: str) -> ParsedAnswer:
-    """Tell the channels of a whole text apart. Feeding it to a `ChannelParser` in any chunks brings the same."""
-    reasoning, rest = unopened_reasoning(text)
-    return _parse(text) if rest is text else _parsed_after(reasoning, rest)
+    """Tell the channels of a whole text apart, without blank edges.
 
-
-def _parse(text: str) -> ParsedAnswer:
-    """Tell the channels apart, whatever tags are in the text after its start."""
-    if begins_with_reasoning(text):
-        return _parsed_in_pieces(text)
-    has_marker = "[" in text and MARKER.search(text, 0, looked_at(text)[0])
-    if not has_marker and not (text.lstrip(_JSON_BLANKS)[:1] in _JSON_STARTS and _Opening().read(text) is _Form.JSON):
+    Feeding it to a `ChannelParser` in any chunks brings the same.
+    """
+    if _is_plain(text):
         return ParsedAnswer(response=ChannelResponse(final=text.strip()), wants_continuation=False)
-    return _parsed_in_pieces(text)
+    whole = parse_as_written(text)
+    return replace(whole, response=_trimmed(whole.response))
 
 
-def _parsed_in_pieces(text: str) -> ParsedAnswer:
-    parser = _Parser()
+def parse_as_written(text: str) -> ParsedAnswer:
+    """Tell the channels apart and keep the blanks at their edges, as a part of an answer needs them."""
+    parser = ChannelParser()
     parser.feed(text)
     parser.finish()
-    return parser.parsed
+    return parser.as_written
 
 
-def _parsed_after(reasoning: str, rest: str) -> ParsedAnswer:
-    """A text whose reasoning has no opening tag, in its channels."""
-    parsed = _parse(rest)
-    analysis = "\n".join(filter(None, (reasoning.strip(), parsed.response.analysis)))
-    return replace(parsed, response=replace(parsed.response, analysis=analysis))
+def _is_plain(text: str) -> bool:
+    """Whether all of the text is `final` and no tag of reasoning is in it: nearly all texts are so."""
+    if "<think" in text or "</think" in text or ("[" in text and MARKER.search(text, 0, looked_at(text)[0])):
+        return False
+    return not (text.lstrip(_JSON_BLANKS)[:1] in _JSON_STARTS and _Opening().read(text) is _Form.JSON)
+
+
+def _trimmed(response: ChannelResponse) -> ChannelResponse:
+    return ChannelResponse(
+        analysis=response.analysis.strip(), commentary=response.commentary.strip(), final=response.final.strip()
+    )
 
 
 class _Parser:
@@ -88,10 +94,12 @@ class _Parser:
         self._current: Channel | None = None
         self._parsed: ParsedAnswer | None = None
 
+    @property
+    def began_with_reasoning(self) -> bool:
+        return self._reasoning.opened
+
     def feed(self, chunk: str) -> list[ChannelDelta]:
         """Take the next chunk; return what it settles."""
-        if self._parsed is not None:
-            raise StateError("The text is already finished. Use a new ChannelParser for each answer.")
         reasoning, chunk = self._reasoning.feed(chunk)
         deltas = self._deliver([(Channel.ANALYSIS, reasoning)]) if reasoning else []
         return deltas + self._feed(chunk) if chunk else deltas
@@ -106,8 +114,6 @@ class _Parser:
 
     def finish(self) -> list[ChannelDelta]:
         """Take the end of the text; return what was still held back."""
-        if self._parsed is not None:
-            return []
         reasoning, rest = self._reasoning.finish()
         begun = self._deliver([(Channel.ANALYSIS, reasoning)]) + self._feed(rest)
         held = self._release()
@@ -118,13 +124,13 @@ class _Parser:
         else:
             values, wants_continuation = form
             deltas = self._deliver(values.items())
-        texts = {channel: "".join(pieces).strip() for channel, pieces in self._pieces.items()}
+        texts = {channel: "".join(pieces) for channel, pieces in self._pieces.items()}
         self._pieces.clear()
         self._parsed = ParsedAnswer(response=ChannelResponse(**texts), wants_continuation=wants_continuation)
         return begun + deltas
 
     @property
-    def parsed(self) -> ParsedAnswer:
+    def as_written(self) -> ParsedAnswer:
         if self._parsed is None:
             raise StateError("The text is not finished. Call finish() before reading the parsed answer.")
         return self._parsed
@@ -149,33 +155,61 @@ class _Parser:
         return deltas
 
 
-class ChannelParser(_Parser):
+class ChannelParser:
     """Tells the channels apart while the text arrives: `feed` each chunk, `finish` once, then read `parsed`.
 
     The deltas of a channel, joined and stripped, are its text in `parsed`. Pieces of a channel that others interrupt
-    are kept on lines of their own. Reasoning whose opening tag is missing is the one exception: until its end nobody
-    can know it, so its deltas are of `final`; `parsed` has it where it belongs.
+    are kept on lines of their own. Reasoning whose opening tag is missing cannot be known before its end: a delta that
+    `reclassifies` says then what the ones before it were.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._text: list[str] = []
+        self._parser = _Parser()
+        self._closer: LoneCloserScanner | None = LoneCloserScanner()
+        self._reasoning = ""
+        self._is_finished = False
 
     def feed(self, chunk: str) -> list[ChannelDelta]:
         """Take the next chunk; return what it settles."""
-        deltas = super().feed(chunk)
-        self._text.append(chunk)
-        return deltas
+        if self._is_finished:
+            raise StateError("The text is already finished. Use a new ChannelParser for each answer.")
+        if self._closer is None:
+            return self._parser.feed(chunk)
+        return self._settled(self._closer, self._closer.feed(chunk))
 
     def finish(self) -> list[ChannelDelta]:
         """Take the end of the text; return what was still held back."""
-        deltas = super().finish()
-        whole = "".join(self._text)
-        self._text.clear()
-        reasoning, rest = unopened_reasoning(whole)
-        if rest is not whole:
-            self._parsed = _parsed_after(reasoning, rest)
-        return deltas
+        if self._is_finished:
+            return []
+        self._is_finished = True
+        deltas = [] if self._closer is None else self._settled(self._closer, self._closer.finish())
+        return deltas + self._parser.finish()
+
+    @property
+    def parsed(self) -> ParsedAnswer:
+        """The whole answer, its channels without blank edges."""
+        whole = self.as_written
+        return replace(whole, response=_trimmed(whole.response))
+
+    @property
+    def as_written(self) -> ParsedAnswer:
+        """The whole answer, its channels with the blanks at their edges."""
+        parsed = self._parser.as_written
+        if not self._reasoning:
+            return parsed
+        analysis = "\n".join(filter(None, (self._reasoning.strip(), parsed.response.analysis)))
+        return replace(parsed, response=replace(parsed.response, analysis=analysis))
+
+    def _settled(self, closer: LoneCloserScanner, text: str) -> list[ChannelDelta]:
+        """What the text brings that the scanner has let through: up to the closing tag, if that has come."""
+        deltas = self._parser.feed(text)
+        if closer.reasoning is None:
+            if closer.is_over or self._parser.began_with_reasoning:
+                self._closer = None
+            return deltas
+        held = "".join(delta.text for delta in deltas + self._parser.finish())
+        self._reasoning, self._parser, self._closer = closer.reasoning, _Parser(), None
+        return [ChannelDelta(Channel.ANALYSIS, held, reclassifies=True), *self._parser.feed(closer.rest)]
 
 
 _JSON_BLANKS = " \t\r\n"

@@ -18,6 +18,8 @@ _LEAST_SIZE = 512
 _KEPT_AFTER_A_CUT = MAX_PENDING * 3 // 4
 _TEXTS_BEFORE_JOIN = 64
 
+_UNTIL = "analysisUntil"
+
 _Step = tuple[Any, Any]
 
 
@@ -59,6 +61,11 @@ class _Piece:
         return replace(self.note, params={**params, "skipped": skipped} if skipped else params)
 
 
+def _continues(params: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether the piece goes on in the same channel, and nothing was said in between of what came before."""
+    return before.get("channel") == params.get("channel") and before.get(_UNTIL) == params.get(_UNTIL)
+
+
 class PendingDeltas:
     """The deltas that one subscriber has not read yet, in order.
 
@@ -93,7 +100,7 @@ class PendingDeltas:
             note.params.get("attempt"),
         )  # the output of a tool has neither attempt nor channel
         last = self._last_of_step.get(step)
-        if last is not None and last.note.params.get("channel") == note.params.get("channel"):
+        if last is not None and _continues(note.params, last.note.params):
             before = last.size
             last.append(note.params["text"])
             self._size += last.size - before

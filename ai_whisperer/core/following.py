@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.core.call_reading import as_read
-from ai_whisperer.core.channels import parse
+from ai_whisperer.core.channels import parse_as_written
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.steps import StepOutput, StepRetried, StepStarted
@@ -49,6 +49,7 @@ class Follower:
         self._ended: dict[int, int] = {}
         self._heard: tuple[str, int, int] = ("", 0, 0)  # the step that streams, its attempt, how much is heard or told
         self._streamed: set[tuple[int, int]] = set()
+        self._reclassified = (0, 0)  # the step and attempt whose first pieces turned out to be reasoning
         self._heard_at: dict[tuple[str, int, int], float] = {}  # by notification, step and attempt
         self._told_at: dict[int, float] = {}
         self._settled = 0
@@ -83,7 +84,18 @@ class Follower:
         attempt, channel = params["attempt"], params["channel"]
         self._streamed.add((number, attempt))
         skipped = max(skipped, self._missed(params))
-        return AnswerDelta(**head, at=note.at, attempt=attempt, channel=channel, text=text, skipped=skipped)
+        reclassifies = "analysisUntil" in params and self._reclassified != (number, attempt)
+        if reclassifies:
+            self._reclassified = (number, attempt)
+        return AnswerDelta(
+            **head,
+            at=note.at,
+            attempt=attempt,
+            channel=channel,
+            text=text,
+            skipped=skipped,
+            reclassifies=reclassifies,
+        )
 
     def _missed(self, params: Mapping[str, Any]) -> int:
         """How much of the attempt came before the piece and was not heard: it may have begun before we listened."""
@@ -148,7 +160,7 @@ class Follower:
         at = step.finished_at or step.started_at
         answer = None if step.kind is StepKind.COMPACTION else step.answer  # a summary is no part of the answer
         if (number, step.attempt) not in self._streamed and answer is not None:
-            response = parse(as_read(answer).text).response
+            response = parse_as_written(as_read(answer).text).response
             texts = {
                 "analysis": "\n".join(filter(None, (answer.reasoning, response.analysis))),
                 "commentary": response.commentary,

@@ -69,9 +69,9 @@ def in_words(lock: LockRecord, ttl_seconds: float) -> str:
     """What a task is told about a lock that it has from now on for so long."""
     return (
         f"You hold lock '{lock.name}' with token {lock.token} for {ttl_seconds:g} seconds. Give write_file and "
-        f"edit_file lock={lock.name!r} and token={lock.token}: then they write only while it is yours. renew_lock "
-        "keeps it for longer. Release it as soon as you are done, in a later answer than the writes; it is released "
-        "when your task ends."
+        f"edit_file lock={lock.name!r} and token={lock.token}: then they write only while it is yours. "
+        "Acquire it again to keep it for longer. Release it as soon as you are done, in a later answer than the "
+        "writes; it is released when your task ends."
     )
 
 

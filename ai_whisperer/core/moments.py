@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import pairwise
 
+_LENGTH = r"(\d+(?:\.\d+)?) ?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)"
+_LENGTHS = re.compile(rf"{_LENGTH}(?![a-z])", re.IGNORECASE)
+_LENGTHS_ONLY = re.compile(rf"(?:{_LENGTH}(?![a-z])[ ,]*)+", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -21,6 +26,15 @@ def moment(at: float | None) -> str:
 def timestamp(at: float) -> str:
     """Seconds since the epoch as ISO 8601, in UTC."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds_in(text: str) -> float | None:
+    """The seconds of a length of time as people write it: `90`, `1h`, `1h 30min`, `2 days`; None if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        parts = _LENGTHS.findall(text) if _LENGTHS_ONLY.fullmatch(text.strip()) else []
+    return sum(float(count) * _SECONDS[unit[0].lower()] for count, unit in parts) if parts else None
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.core.call_reading import as_read
-from ai_whisperer.core.channels import parse
+from ai_whisperer.core.channels import parse, parse_as_written
 from ai_whisperer.core.outputs import MAX_CORRECTIONS, read_output
 from ai_whisperer.domain.conversation import Answer, ChannelResponse, ToolCall
 from ai_whisperer.domain.record import Record
@@ -77,8 +77,17 @@ class Fail(Record, frozen=True, kw_only=True):
 Next = RequestModel | Compact | CallTools | Complete | Continue | Fail
 
 
-def next_action(steps: Sequence[StepRecord], *, max_steps: int, output_schema: Mapping[str, Any] | None = None) -> Next:
-    """What comes next in a task with this journal, whose answer has to fit the schema if there is one."""
+def next_action(
+    steps: Sequence[StepRecord],
+    *,
+    max_steps: int,
+    output_schema: Mapping[str, Any] | None = None,
+    continues_cut: bool = False,
+) -> Next:
+    """What comes next in a task with this journal, whose answer has to fit the schema if there is one.
+
+    `continues_cut` if it goes on within an answer.
+    """
     asked = _last_request(steps)
     if steps and steps[-1].kind is COMPACTION and steps[-1].state is STARTED:
         return Compact(step=steps[-1])
@@ -92,7 +101,7 @@ def next_action(steps: Sequence[StepRecord], *, max_steps: int, output_schema: M
     if not calls:
         if asked.answer.objection:
             return _correction(steps, asked.answer, max_steps=max_steps)
-        return _ending(steps, asked.answer, output_schema)
+        return _ending(steps, asked.answer, output_schema, continues_cut=continues_cut)
     pending = _calls_without_result(steps, asked, calls)
     wanted = asked.number + len(calls) + (0 if pending else 1)
     if wanted > max_steps:
@@ -171,15 +180,25 @@ def _correction(steps: Sequence[StepRecord], answer: Answer, *, max_steps: int) 
     return _too_many_steps(wanted, max_steps) if wanted > max_steps else RequestModel(number=wanted)
 
 
-def _ending(steps: Sequence[StepRecord], answer: Answer, output_schema: Mapping[str, Any] | None) -> Next:
+def _ending(
+    steps: Sequence[StepRecord], answer: Answer, output_schema: Mapping[str, Any] | None, *, continues_cut: bool
+) -> Next:
     response, wants_continuation = _parsed(steps)
     if output_schema is not None:
         read = read_output(answer.text, output_schema)
         if not read.complaint:
             return Complete(response=replace(response, final=read.text, output=read.value))
-    if answer.finish == "length" or wants_continuation:
-        return Continue(response=response, cut=not wants_continuation)
-    return Complete(response=response)
+    cut = answer.finish == "length" and not wants_continuation
+    if cut or continues_cut:
+        response = replace(response, final=_part(answer, keeps_start=continues_cut, keeps_end=cut))
+    return Continue(response=response, cut=cut) if cut or wants_continuation else Complete(response=response)
+
+
+def _part(answer: Answer, *, keeps_start: bool, keeps_end: bool) -> str:
+    """What the user reads of a part of an answer, with the blanks at the edges where another part goes on."""
+    text = parse_as_written((as_read(answer) if answer.read_as else answer).text).response.final
+    text = text if keeps_start else text.lstrip()
+    return text if keeps_end else text.rstrip()
 
 
 def _last_request(steps: Sequence[StepRecord]) -> StepRecord | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from ai_whisperer.domain.conversation import ChannelResponse
 
 REPEATED = "[The answer was cut here: the model only repeated itself.]"
@@ -29,8 +27,8 @@ def says_nothing_new(part: ChannelResponse, earlier: Sequence[ChannelResponse]) 
 
 
 def without_repetition(part: ChannelResponse) -> ChannelResponse:
-    """The last part of an answer that ends since it brings nothing new."""
-    return replace(part, final=REPEATED)
+    """The last part of an answer that ends since it brings nothing new: on a line of its own."""
+    return ChannelResponse(analysis=part.analysis, commentary=part.commentary, final=f"\n{REPEATED}")
 
 
 def _said(part: ChannelResponse) -> str:

@@ -15,7 +15,12 @@ _MAX_BLANKS = 1_024
 """After more blanks no tag is at the start of a text: they are held back until it is clear."""
 _OPENER = re.compile(rf"\s{{0,{_MAX_BLANKS}}}<think(?:ing)?>")
 _CLOSER = re.compile(r"</think(?:ing)?>")
-_LONE_CLOSER = re.compile(r"^[ \t]*</think(?:ing)?>[ \t\r]*$", re.MULTILINE)
+_MAX_BLANKS_AFTER = 64
+"""After more blanks a closing tag is not alone on its line: it is held back until it is clear."""
+_CLOSER_ALONE = rf"</think(?:ing)?>[ \t\r]{{0,{_MAX_BLANKS_AFTER}}}"
+_CLOSING_LINE = re.compile(_CLOSER_ALONE)
+_LONE_CLOSER = re.compile(rf"^[ \t]*{_CLOSER_ALONE}$", re.MULTILINE)
+_LINE_OF_TAG = re.compile(r"^[ \t]*(<[^\n]*)", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 
 
@@ -26,10 +31,15 @@ def begins_with_reasoning(text: str) -> bool:
 
 def unopened_reasoning(text: str) -> tuple[str, str]:
     """The reasoning before a closing tag that was never opened, and what comes after it; ("", text) without one."""
-    found = _LONE_CLOSER.search(text) if "</think" in text and not begins_with_reasoning(text) else None
-    if found is None or len(_FENCE.findall(text, 0, found.start())) % 2:
+    found = _LONE_CLOSER.search(text) if "</think" in text else None
+    if found is None or not _may_be_reasoning(text, found.start()):
         return "", text
     return text[: found.start()], text[found.end() :]
+
+
+def _may_be_reasoning(text: str, end: int) -> bool:
+    """Whether a closing tag at the end of this has no opening one, and does not stand in code."""
+    return not begins_with_reasoning(text) and len(_FENCE.findall(text, 0, end)) % 2 == 0
 
 
 def after_reasoning(text: str) -> str:
@@ -97,3 +107,57 @@ class ReasoningScanner:
         end = last if last >= 0 and any(each.startswith(text[last:]) for each in _CLOSERS) else len(text)
         self._held = text[end:]
         return text[:end], ""
+
+
+class LoneCloserScanner:
+    """Finds the closing tag that was never opened while a text arrives, in chunks split anywhere.
+
+    The first one alone on its line counts, as in `unopened_reasoning`. When it `is_over` there is nothing more to find;
+    if it was found, `reasoning` is what came before it and `rest` what came after it in the same chunk.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.reasoning: str | None = None
+        self.rest = ""
+        self._passed: list[str] = []
+        self._held = ""
+        self._line_is_blank = True
+
+    def feed(self, chunk: str) -> str:
+        """The text that is let through: all that is not the tag, nor may become it."""
+        if self.is_over:
+            return chunk
+        if not self._held and "<" not in chunk:
+            return self._pass(chunk)
+        text, self._held = self._held + chunk, ""
+        for line in _LINE_OF_TAG.finditer(text):
+            if line.start() == 0 and not self._line_is_blank:
+                continue
+            if line.end() < len(text):
+                if _CLOSING_LINE.fullmatch(line[1]):
+                    return self._end(text, line.start(), line.end())
+            elif _CLOSING_LINE.fullmatch(line[1]) or any(each.startswith(line[1]) for each in _CLOSERS):
+                self._held = line[1]
+                return self._pass(text[: line.start(1)])
+        return self._pass(text)
+
+    def finish(self) -> str:
+        """What was still held back, likewise."""
+        held, self._held = self._held, ""
+        return self._end(held, 0, len(held)) if _CLOSING_LINE.fullmatch(held) else held
+
+    def _end(self, text: str, start: int, end: int) -> str:
+        self.is_over = True
+        before = "".join((*self._passed, text[:start]))
+        self._passed.clear()
+        if not _may_be_reasoning(before, len(before)):
+            return text
+        self.reasoning, self.rest = before, text[end:]
+        return text[:start]
+
+    def _pass(self, text: str) -> str:
+        self._passed.append(text)
+        _, line_end, line = text.rpartition("\n")
+        self._line_is_blank = (bool(line_end) or self._line_is_blank) and not line.strip(" \t")
+        return text

@@ -9,6 +9,7 @@ from ai_whisperer.domain.conversation import ToolCall, ToolResult
 from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, StepState
 
 _Round = list[StepRecord]
+_Call = tuple[str, str]
 
 
 def not_run_again(call: ToolCall, repeats: int) -> ToolResult:
@@ -22,30 +23,55 @@ def not_run_again(call: ToolCall, repeats: int) -> ToolResult:
     )
 
 
-def repeats_before(steps: Sequence[StepRecord], call: ToolCall) -> int:
-    """How often in a row the task has made this call, which its last answer asks for, with the same result.
+class Repeats:
+    """How often a task has made the calls of its last answer before, one after the other, with the same result.
 
     A row goes from one answer of the model to the next; calls that were made beside it do not break it. Calls that
-    were not run again belong to the row and are not counted.
+    were not run again belong to the row and are not counted. Answers are looked at once, however many calls there are.
     """
-    if not _was_made_before(steps, call):
-        return 0
-    count = 0
-    result: ToolResult | None = None
-    for made in islice(_rounds(steps), 1, None):
-        same = [step for step in made if step.call is not None and _is_same(step.call, call)]
-        if not same:
-            break
-        for step in same:
-            if step.state is not StepState.DONE or step.result is None:
-                return count
-            if is_refused(step):
-                continue
-            if result is not None and not _brought(step.result, result):
-                return count
-            result = step.result
-            count += 1
-    return count
+
+    __slots__ = ("_counted", "_earlier", "_known")
+
+    def __init__(self, steps: Sequence[StepRecord]) -> None:
+        self._earlier = islice(_rounds(steps), 1, None)
+        self._known: list[dict[_Call, _Round]] = []
+        self._counted: dict[_Call, int] = {}
+
+    def of(self, call: ToolCall) -> int:
+        key = (call.name, call.arguments)
+        found = self._counted.get(key)
+        if found is None:
+            self._counted[key] = found = self._count(key)
+        return found
+
+    def _count(self, key: _Call) -> int:
+        count = 0
+        result: ToolResult | None = None
+        for made in self._rounds_of_calls():
+            same = made.get(key)
+            if same is None:
+                break
+            for step in same:
+                if step.state is not StepState.DONE or step.result is None:
+                    return count
+                if is_refused(step):
+                    continue
+                if result is not None and not _brought(step.result, result):
+                    return count
+                result = step.result
+                count += 1
+        return count
+
+    def _rounds_of_calls(self) -> Iterator[dict[_Call, _Round]]:
+        """The calls of each answer before the last one by what they are, those of the latest first."""
+        yield from self._known
+        for made in self._earlier:
+            calls: dict[_Call, _Round] = {}
+            for step in made:
+                if step.call is not None:
+                    calls.setdefault((step.call.name, step.call.arguments), []).append(step)
+            self._known.append(calls)
+            yield calls
 
 
 def refusals_at_end(steps: Sequence[StepRecord]) -> int:
@@ -63,19 +89,6 @@ def is_refused(step: StepRecord) -> bool:
     return step.result is not None and step.result.not_run
 
 
-def _was_made_before(steps: Sequence[StepRecord], call: ToolCall) -> bool:
-    """Whether the answer before the last one asked for the same call. Most calls differ, and this is soon told."""
-    answers = 0
-    for step in reversed(steps):
-        if step.kind is MODEL:
-            answers += 1
-            if answers > 1:
-                return False
-        elif answers and step.call is not None and _is_same(step.call, call):
-            return True
-    return False
-
-
 def _rounds(steps: Sequence[StepRecord]) -> Iterator[_Round]:
     """The calls of each answer as far as they have begun, those of the last answer first."""
     made: _Round = []
@@ -85,10 +98,6 @@ def _rounds(steps: Sequence[StepRecord]) -> Iterator[_Round]:
         elif step.kind is MODEL:
             yield made
             made = []
-
-
-def _is_same(one: ToolCall, other: ToolCall) -> bool:
-    return one.name == other.name and one.arguments == other.arguments
 
 
 def _brought(one: ToolResult, other: ToolResult) -> bool:

@@ -20,6 +20,10 @@ from ai_whisperer.domain.tasks import Deliver, Origin, Priority, TaskKind, TaskR
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
 
 _DELEGATED = "~task"
+_GO_ON = (
+    "Continue your answer exactly where it was cut off, within the word if it was there. Begin with the next "
+    "character, also if that is a blank or a line break, and repeat nothing."
+)
 _MAX_EVENT_DATA_CHARACTERS = 100_000
 _SUMMARY_CHARACTERS = 200
 _BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS
@@ -85,7 +89,21 @@ def whole_answer(parts: Sequence[TaskRecord]) -> str:
     """The final answer of a task and of those that went on with it; what has to fit a schema is in the last one."""
     if parts and parts[-1].output_schema is not None:
         parts = parts[-1:]
-    return "\n".join(part.result.final for part in parts if part.result is not None and part.result.final)
+    return joined_final((part.result.final, part.continues_cut) for part in parts if part.result is not None)
+
+
+def joined_final(parts: Iterable[tuple[str, bool]]) -> str:
+    """What the user reads of the parts of an answer: each with whether it goes on where the one before was cut.
+
+    Such a part follows as it is, maybe within a word; any other begins a line.
+    """
+    whole, goes_on = "", True
+    for text, continues_cut in parts:
+        goes_on = goes_on and continues_cut
+        if text:
+            whole = whole + text if goes_on else f"{whole.rstrip()}\n{text.lstrip()}"
+            goes_on = True
+    return whole.strip()
 
 
 def joined(parts: Sequence[TaskRecord]) -> TaskRecord:
@@ -124,22 +142,22 @@ def branch_of(tree: Iterable[TaskRecord], task_id: str) -> dict[str, TaskRecord]
     return found
 
 
-def continuation_of(task: TaskRecord, *, now: float) -> TaskRecord:
-    """The task that goes on with this one: in its thread, in its place in the order, on its terms."""
+def continuation_of(task: TaskRecord, *, now: float, cut: bool) -> TaskRecord:
+    """The task that goes on with this one, or with its cut answer: in its thread, in its place, on its terms."""
     return TaskRecord(
         session_id=task.session_id,
         id=continuation_id(task),
         agent_id=task.agent_id,
         thread_id=task.thread_id,
         kind=TaskKind.CONTINUATION,
-        prompt="Continue where you stopped.",
+        prompt=_GO_ON if cut else "Continue where you stopped.",
         arrival=task.arrival,
         cause=f"task:{task.id}",
         priority=task.priority,
         parent_id=task.id,
         continuation=task.continuation + 1,
         created_at=now,
-        origin=replace(task.origin or Origin(), root_id=task.root_id, next_step=False),
+        origin=replace(task.origin or Origin(), root_id=task.root_id, next_step=False, continues_cut=cut),
     )
 
 

@@ -48,12 +48,16 @@ class AnswerDelta(StepEvent, frozen=True, kw_only=True):
 
     A step that was over when it was looked at has its whole text in one piece for each channel. A reader that is slow
     misses pieces: `skipped` says how many characters of streams, this and others of the task, were left out before.
+
+    A piece that `reclassifies` says that all of the attempt that came before it, in any channel, was reasoning whose
+    opening tag the model left out: it belongs to `analysis`.
     """
 
     attempt: int
     channel: str
     text: str
     skipped: int = 0
+    reclassifies: bool = False
 
 
 class ModelStepRetried(StepEvent, frozen=True, kw_only=True):

@@ -154,7 +154,8 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     `answers` is the awaited mail that a task, or the one that it continues, is to answer. `output_schema` is the JSON
     Schema that the answer of the task has to fit; what the task causes does not inherit it. A `quiet` one was made by
     the runtime, to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the
-    `next_step` joins the task at work in its thread, if there is one.
+    `next_step` joins the task at work in its thread, if there is one. A task that `continues_cut` goes on within an
+    answer which stopped at its greatest length: there is no line break between, nor a blank.
     """
 
     root_id: str | None = None
@@ -166,6 +167,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     output_schema: dict[str, Any] | None = None
     quiet: bool = False
     next_step: bool = False
+    continues_cut: bool = False
 
 
 class TaskRecord(Record, frozen=True, kw_only=True):
@@ -235,6 +237,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     def may_join(self) -> bool:
         """Whether it goes into the task at work in its thread rather than wait for its turn, as it has not begun."""
         return self.origin is not None and self.origin.next_step and self.started_at is None
+
+    @property
+    def continues_cut(self) -> bool:
+        """Whether it goes on within an answer that was cut, maybe within a word."""
+        return self.origin is not None and self.origin.continues_cut
 
     @property
     def deadline_at(self) -> float | None:

@@ -18,9 +18,9 @@ from ai_whisperer.domain.definition import CLIENT, LIBRARY_CLIENT
 from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import DefinitionError, ModelNameError, ModelRefusedError
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, StreamEvent
-from ai_whisperer.models.compatible import COMPATIBLE, address_of
+from ai_whisperer.models.compatible import COMPATIBLE, provider_address
 from ai_whisperer.models.local_servers import LOCAL_SERVERS
-from ai_whisperer.models.names import ANTHROPIC, AUTO, SCRIPTED, SCRIPTED_DEMO
+from ai_whisperer.models.names import ANTHROPIC_PREFIX, AUTO, SCRIPTED, SCRIPTED_DEMO
 
 if TYPE_CHECKING:
     from ai_whisperer.models.own_client import OwnClientModel
@@ -181,7 +181,7 @@ def resolve(name: str) -> Model:
         from ai_whisperer.models.openai_chat import OpenAIChatModel
 
         return OwnOrLibrary(OpenAIChatModel(name))
-    if prefix == ANTHROPIC:
+    if prefix == ANTHROPIC_PREFIX:
         from ai_whisperer.models.anthropic_messages import AnthropicModel
 
         return OwnOrLibrary(AnthropicModel(name))
@@ -200,10 +200,10 @@ def out_of_reach(name: str, environment: Mapping[str, str]) -> str | None:
     prefix = name.partition(":")[0]
     if prefix in COMPATIBLE:
         try:
-            address_of(prefix, environment)
+            provider_address(prefix, environment)
         except ModelRefusedError as error:
             return error.message
-    if prefix == ANTHROPIC and anthropic_access(environment) is None:
+    if prefix == ANTHROPIC_PREFIX and anthropic_access(environment) is None:
         return f"The request could not be made: Set the `{ANTHROPIC_KEY}` environment variable."
     return None
 

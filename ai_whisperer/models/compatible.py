@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ai_whisperer.errors import ModelRefusedError
-from ai_whisperer.models.detection import ollama_url
-from ai_whisperer.models.local_servers import LOCAL_SERVERS
-from ai_whisperer.models.local_servers import address_of as address_of_local
+from ai_whisperer.models.local_servers import LOCAL_SERVERS, local_address, ollama_url
 
 
 class Compatible(NamedTuple):
@@ -65,13 +63,13 @@ COMPATIBLE: Mapping[str, Compatible] = {
 """By their prefixes. Those that speak another protocol or want another kind of key are left to the provider library."""
 
 
-def address_of(prefix: str, environment: Mapping[str, str]) -> tuple[str, str]:
+def provider_address(prefix: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """The address of a provider and the key for it; raises `ModelRefusedError` that says what to set.
 
     A server that the environment names needs no key.
     """
     if prefix in LOCAL_SERVERS:
-        return address_of_local(prefix, environment)
+        return local_address(prefix, environment)
     provider = COMPATIBLE[prefix]
     named = _first(provider.url_variables, environment)
     url = ollama_url(environment) if prefix == "ollama" else named or provider.url

@@ -16,19 +16,24 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 import msgspec
 
 from ai_whisperer.errors import ModelServerError
-from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of, ask_all
+from ai_whisperer.models.local_servers import (
+    LOCAL_SERVERS,
+    OLLAMA_URL,
+    ask_all,
+    local_address,
+    ollama_url,
+    parts_of_address,
+)
 from ai_whisperer.models.names import AUTO, SCRIPTED, SCRIPTED_DEMO
 
 NAMED_BY = "WHISPERER_MODEL"
 """The variable that names the model for a server, and for a program that names none."""
-OLLAMA_URL = "http://127.0.0.1:11434"
-"""Where an Ollama on this machine answers unless it was told otherwise."""
 
 _log = logging.getLogger(__name__)
 _PATIENCE_SECONDS = 2.0
@@ -78,7 +83,7 @@ DEFAULT_MODELS = {
 
 KEYS = {
     OPENAI: ("OPENAI_API_KEY",),
-    ANTHROPIC: ("ANTHROPIC_API_KEY",),
+    ANTHROPIC: ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     GOOGLE: ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     OPENROUTER: ("OPENROUTER_API_KEY",),
 }
@@ -87,6 +92,7 @@ KEYS = {
 LOCAL = (LLAMACPP, LMSTUDIO, VLLM)
 SERVERS = {
     OPENAI: ("OPENAI_BASE_URL",),
+    ANTHROPIC: ("ANTHROPIC_BASE_URL",),
     OLLAMA: ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
     **{each: LOCAL_SERVERS[each.prefix].variables for each in LOCAL},
 }
@@ -178,22 +184,12 @@ def detect_model(
     return Detection(model=SCRIPTED_DEMO, why=why, candidates=tuple(candidates))
 
 
-def ollama_url(environment: Mapping[str, str]) -> str:
-    """The address of Ollama's OpenAI-compatible interface, as the environment has it or the usual one.
-
-    `OLLAMA_BASE_URL` is that address, with or without `/v1`; `OLLAMA_HOST` is written as Ollama itself reads it.
-    """
-    base = environment.get("OLLAMA_BASE_URL", "").strip() or _address_of_host(environment.get("OLLAMA_HOST", ""))
-    base = base.rstrip("/")
-    return base if base.endswith("/v1") else f"{base}/v1"
-
-
 def list_models(base_url: str, *, key: str = "", strictly: bool = False) -> list[str]:
     """The models that a server with an OpenAI-compatible interface offers; raises `ModelServerError`.
 
     One that nobody has named must list them `strictly` as such: anything may answer at a usual port.
     """
-    parts = _parts(base_url)
+    parts = parts_of_address(base_url)
     shown = shown_address(base_url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ModelServerError(f"'{shown}' is not the address of a server. It must begin with http:// or https://.")
@@ -232,7 +228,7 @@ def _strictly_named(listed: Any) -> list[str]:
 
 def shown_address(url: str) -> str:
     """The address without what may be secret in it."""
-    parts = _parts(url)
+    parts = parts_of_address(url)
     if parts is None or not parts.netloc:
         return re.sub(r".*@|[?#].*", "", url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -246,18 +242,18 @@ class _NoRedirect(HTTPRedirectHandler):
 def _offered(environment: Mapping[str, str]) -> Iterator[Candidate]:
     """What the environment offers, the first choice first; a server is asked when its turn comes."""
     key, base_url = environment.get("OPENAI_API_KEY", "").strip(), environment.get("OPENAI_BASE_URL", "").strip()
-    if base_url and (_parts(base_url) or urlsplit("")).hostname != "api.openai.com":
+    if base_url and (parts_of_address(base_url) or urlsplit("")).hostname != "api.openai.com":
         yield _of_server(OPENAI, "OPENAI_BASE_URL", base_url, key)
     elif key:
         yield _of_provider(OPENAI, "OPENAI_API_KEY")
     for provider in (ANTHROPIC, GOOGLE, OPENROUTER):
-        if (variable := _first_set(KEYS[provider], environment)) is not None:
+        if (variable := _first_set((*KEYS[provider], *SERVERS.get(provider, ())), environment)) is not None:
             yield _of_provider(provider, variable)
     if (variable := _first_set(SERVERS[OLLAMA], environment)) is not None:
         yield _of_server(OLLAMA, variable, ollama_url(environment), environment.get("OLLAMA_API_KEY", "").strip())
     for provider in LOCAL:
         if (variable := _first_set(SERVERS[provider], environment)) is not None:
-            yield _of_server(provider, variable, *address_of(provider.prefix, environment))
+            yield _of_server(provider, variable, *local_address(provider.prefix, environment))
 
 
 def _first_set(variables: Iterable[str], environment: Mapping[str, str]) -> str | None:
@@ -311,26 +307,3 @@ def _choice(provider: Provider, source: str, names: list[str]) -> Candidate:
     usual = DEFAULT_MODELS.get(provider)
     name = usual if usual in talking else talking[0]
     return Candidate(source=source, model=f"{provider.prefix}:{name}")
-
-
-def _address_of_host(host: str) -> str:
-    """The address that a client uses for what `OLLAMA_HOST` tells the server to listen on."""
-    scheme, _, rest = host.strip().rpartition("://")
-    parts = _parts(f"//{rest}") if rest else None
-    if parts is None:
-        return OLLAMA_URL
-    name = parts.hostname or "127.0.0.1"
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - what it listens on, not we
-    name = f"[{name}]" if ":" in name else name
-    port = parts.port or {"http": 80, "https": 443}.get(scheme, 11434)
-    return f"{scheme or 'http'}://{name}:{port}{parts.path}"
-
-
-def _parts(url: str) -> SplitResult | None:
-    """The parts of an address, None if it is none."""
-    try:
-        parts = urlsplit(url.strip())
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts

@@ -14,7 +14,7 @@ from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.bounded_body import ENCODINGS, Meter
 from ai_whisperer.models.chat_reader import ChatReader
 from ai_whisperer.models.chat_request import choice_of, fields_of, messages_of, tool_fields_of
-from ai_whisperer.models.compatible import COMPATIBLE, address_of
+from ai_whisperer.models.compatible import COMPATIBLE, provider_address
 from ai_whisperer.models.http.address import Endpoint, endpoint_of
 from ai_whisperer.models.own_client import OwnClientModel, limited
 
@@ -40,7 +40,7 @@ class OpenAIChatModel(OwnClientModel):
         return self._cost("", input_tokens, output_tokens, 0)
 
     def _address(self) -> Endpoint:
-        url, key = address_of(self.prefix, os.environ)
+        url, key = provider_address(self.prefix, os.environ)
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": ENCODINGS}
         if key:
             headers["Authorization"] = f"Bearer {key}"

@@ -51,8 +51,8 @@ from ai_whisperer.models.base import (
 from ai_whisperer.models.bounded_body import Meter
 from ai_whisperer.models.bounded_http import bound, current_meter
 from ai_whisperer.models.calls import is_cut
-from ai_whisperer.models.detection import OLLAMA, PROVIDERS, ollama_url
-from ai_whisperer.models.local_servers import LOCAL_SERVERS, address_of
+from ai_whisperer.models.detection import OLLAMA, PROVIDERS
+from ai_whisperer.models.local_servers import LOCAL_SERVERS, local_address, ollama_url
 from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
@@ -292,7 +292,7 @@ def _unbounded_provider(prefix: str) -> Provider[Any]:
         # A local server wants no key, but the client does not start without one.
         return OpenAIProvider(api_key="no-key-needed")
     if prefix in LOCAL_SERVERS:
-        url, key = address_of(prefix, os.environ)
+        url, key = local_address(prefix, os.environ)
         return OpenAIProvider(base_url=url, api_key=key or "no-key-needed")
     if prefix == OLLAMA.prefix:
         return OllamaProvider(base_url=ollama_url(os.environ))

@@ -34,9 +34,9 @@ from ai_whisperer.protocol import (
     tools,
 )
 from ai_whisperer.protocol.catalog import METHODS
-from ai_whisperer.runtime.agents.defining import ignored_in, with_grants
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, answers, passed_on
+from ai_whisperer.server.template_details import details_of
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.version import __version__
 
@@ -240,13 +240,8 @@ async def list_templates(caller: Caller, _: sessions.ListTemplates) -> sessions.
 @answers(sessions.GET_TEMPLATE)
 async def get_template(caller: Caller, params: sessions.GetTemplate) -> sessions.TemplateDetails:
     found = await asyncio.to_thread(caller.host.templates.get, params.name)
-    offered, servers = caller.host.toolbox.tools, caller.host.mcp_servers
-    return sessions.TemplateDetails(
-        name=found.name,
-        source=found.source,
-        definition=with_grants(found.definition, found, offered, servers, caller.host.claude_folder),
-        ignored=ignored_in(found, offered, servers),
-    )
+    host = caller.host
+    return details_of(found, offered=host.toolbox.tools, servers=host.mcp_servers, claude_folder=host.claude_folder)
 
 
 @answers(sessions.READ_LOG)

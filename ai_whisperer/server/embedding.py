@@ -17,7 +17,7 @@ from ai_whisperer.secrets import remember_secret
 from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.server.serving import address_of, announced, kept_token, listen, taking_requests
+from ai_whisperer.server.serving import announced, kept_token, listen, served_address, taking_requests
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.base import SERVER, Unit
 
@@ -90,7 +90,7 @@ async def page_of(served: Served) -> AsyncIterator[str]:
     try:
         port = listening.getsockname()[1]
         app = Application(host, {LOCAL: token}, settings=settings, port=port)
-        address = address_of(settings, token, port=port, temporary=True)
+        address = served_address(settings, token, port=port, temporary=True)
         await host.adopt()
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with nullcontext() if data is None else announced(data, address):

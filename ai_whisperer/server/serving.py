@@ -174,7 +174,7 @@ async def running(
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
         port = listening.getsockname()[1]
         app = Application(host, tokens, settings=settings, port=port)
-        address = address_of(settings, token, port=port, temporary=temporary)
+        address = served_address(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
         if settings.prune_older_than is not None:
             pruning = asyncio.create_task(prune_daily(host, settings.prune_older_than), name="pruning")
@@ -193,7 +193,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def address_of(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:
+def served_address(settings: Settings, token: str, *, port: int, temporary: bool) -> Address:
     """Where a server with these settings is found while this process serves."""
     return Address(
         url=own_url(settings, port),

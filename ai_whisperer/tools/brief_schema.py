@@ -1,14 +1,22 @@
 """A JSON Schema in few words: a model pays for each of them in every request.
 
 What is left out is said elsewhere or is of no use to a model: titles, defaults (the description names those that
-matter), that a parameter which may be left out may be null too, bounds, and that others are refused. Arguments
+matter), that a parameter which may be left out may be null too, bounds, and that others are refused. So are parameters
+that are `Unsaid`. Arguments
 are still read by the whole type, so a model that oversteps is told what does not fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+_IS_UNSAID = "x-unsaid"
+Unsaid = Annotated[T, msgspec.Meta(extra_json_schema={_IS_UNSAID: True})]
+"""The type of a parameter that models are not told of, since they hardly ever need another value than its default."""
 
 _UNSAID = (
     "title",
@@ -28,7 +36,9 @@ def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
     definitions = schema.get("$defs", {})
     told: dict[str, Any] = {
         "type": "object",
-        "properties": {name: _brief(each, definitions) for name, each in schema["properties"].items()},
+        "properties": {
+            name: _brief(each, definitions) for name, each in schema["properties"].items() if not each.get(_IS_UNSAID)
+        },
     }
     return {**told, "required": schema["required"]} if schema.get("required") else told
 

@@ -28,7 +28,9 @@ class Desk(Protocol):
 
     def send_mail(self, *, to: str, subject: str, body: str, priority: Priority) -> MailRecord: ...
 
-    def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord: ...
+    def reply_mail(self, *, mail_id: str, body: str, priority: Priority | None) -> MailRecord:
+        """Answer a mail; without a priority the answer is as urgent as the mail."""
+        ...
 
     def take_mail(self, limit: int) -> tuple[Sequence[MailRecord], int]:
         """The first unread mails, in order, and how many are left."""

@@ -9,13 +9,14 @@ import msgspec
 from ai_whisperer.core.mailbox import as_text
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.tools.brief_schema import Unsaid
 from ai_whisperer.tools.desk import Arguments, CoordinationTool, Desk, Wanted
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class SendMail(Arguments, frozen=True, kw_only=True):
-    """Mail an agent, or the person ('user'). Answers come as mail."""
+    """Mail an agent, or the person ('user')."""
 
     to_agent: str
     subject: str
@@ -30,6 +31,7 @@ class SendMail(Arguments, frozen=True, kw_only=True):
 class SendMailWithSwitch(SendMail, frozen=True, kw_only=True):
     """Ask an agent a short question and wait for the answer."""
 
+    priority: Unsaid[Priority] = Priority.NORMAL
     timeout_seconds: Seconds | None = None
 
     def run(self, desk: Desk) -> None:
@@ -58,7 +60,7 @@ class ReplyMail(Arguments, frozen=True, kw_only=True):
 
     mail_id: str
     body: str
-    priority: Priority = Priority.NORMAL
+    priority: Unsaid[Priority | None] = None
 
     def wants(self) -> Wanted:
         return Wanted(mail_id=self.mail_id)
@@ -69,9 +71,9 @@ class ReplyMail(Arguments, frozen=True, kw_only=True):
 
 
 class CheckMail(Arguments, frozen=True, kw_only=True):
-    """Read new mail (10), most urgent first, or also mail you have read."""
+    """Read your mail, most urgent first."""
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
+    limit: Unsaid[Annotated[int, msgspec.Meta(ge=1, le=100)]] = 10
     include_read: bool = False
 
     def wants(self) -> Wanted:

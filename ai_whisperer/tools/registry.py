@@ -13,10 +13,9 @@ from ai_whisperer.errors import DuplicateIdError, UnknownToolError
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.journal_tools import READ_RESULT_TOOL
-from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.mail_tools import ASK_USER_TOOL, MAIL_TOOLS
 from ai_whisperer.tools.mcp.servers import McpGrants
-from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, TEAM_TOOLS
+from ai_whisperer.tools.team_tools import CREATE_AGENT_TOOL, LOCK_TOOLS, TEAM_TOOLS
 
 AnyTool = Tool | CoordinationTool
 
@@ -25,7 +24,9 @@ _SHOWN_CHARACTERS = 100
 COORDINATION_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (*MAIL_TOOLS, *TEAM_TOOLS)}
 """Those that work inside the session and that every agent has."""
 CREATE_AGENT = CREATE_AGENT_TOOL.name
-NAMED_TOOLS: Mapping[str, CoordinationTool] = {each.name: each for each in (CREATE_AGENT_TOOL, ASK_USER_TOOL)}
+NAMED_TOOLS: Mapping[str, CoordinationTool] = {
+    each.name: each for each in (CREATE_AGENT_TOOL, ASK_USER_TOOL, *LOCK_TOOLS)
+}
 """Those that an agent has only if its definition names them."""
 
 
@@ -48,11 +49,12 @@ class ToolRegistry:
         servers: these tools are known once they were asked for with `mcp.prepare()`.
         """
         tools: dict[str, AnyTool] = {**COORDINATION_TOOLS, READ_RESULT: READ_RESULT_TOOL}
-        if granted is not None:  # what reaches the machine or the person, or makes agents, is granted by its name
-            tools |= {**MACHINE_TOOLS, **NAMED_TOOLS}
+        machine = machine_tools() if granted is not None else {}
+        if granted is not None:  # what reaches the machine or the person, makes agents or is seldom of use
+            tools |= {**machine, **NAMED_TOOLS}  # is granted by its name
         for candidate in offered:
             known = tools.get(candidate.name)
-            if known not in (None, candidate, MACHINE_TOOLS.get(candidate.name)):
+            if known not in (None, candidate, machine.get(candidate.name)):
                 raise DuplicateIdError(f"There are two tools called '{candidate.name}'. Give one another name.")
             tools[candidate.name] = candidate
         del tools[READ_RESULT]  # no other may be called so; models are told of it when there is something to read
@@ -125,9 +127,16 @@ class ToolRegistry:
         return self.mcp is not None and self.mcp.includes(name)
 
 
+def machine_tools() -> Mapping[str, Tool]:
+    """The built-in tools that reach the machine or the network: loaded when a definition first names its tools."""
+    from ai_whisperer.tools.machine import MACHINE_TOOLS
+
+    return MACHINE_TOOLS
+
+
 def told_missing(agent_id: str, missing: Iterable[str], offered: Iterable[Tool]) -> str:
     """What to say of an agent that is granted tools which are not there, with those that may be meant."""
-    known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
+    known = {*COORDINATION_TOOLS, *NAMED_TOOLS, *machine_tools(), *(each.name for each in offered)}
     wanted = list(missing)
     near = dict.fromkeys(each for name in wanted for each in get_close_matches(name, known, n=1))
     hint = f" Did you mean {' and '.join(near)}?" if near else ""

@@ -38,7 +38,7 @@ class DelegateTask(Arguments, frozen=True, kw_only=True):
 
 
 class RequestHelp(Arguments, frozen=True, kw_only=True):
-    """Ask an agent, else whoever offers help or the user. The answer comes as mail."""
+    """Ask for help: an agent, else whoever offers it."""
 
     problem: str
     to_agent: str | None = None
@@ -62,7 +62,7 @@ class RequestHelp(Arguments, frozen=True, kw_only=True):
 
 
 class Sleep(Arguments, frozen=True, kw_only=True):
-    """Sleep after this task: for a duration, until a time (ISO 8601 with zone), or until an event."""
+    """Sleep after this task, until a time (ISO 8601 with zone) or an event."""
 
     duration_seconds: float | None = None
     until: str | None = None
@@ -91,7 +91,7 @@ class WakeAgent(Arguments, frozen=True, kw_only=True):
 
 
 class BroadcastEvent(Arguments, frozen=True, kw_only=True):
-    """Tell subscribers of an event, and wake who sleeps until it."""
+    """Tell subscribers, and wake who sleeps for it."""
 
     event: str
     data: Any = None
@@ -104,7 +104,7 @@ class BroadcastEvent(Arguments, frozen=True, kw_only=True):
 
 
 class AcquireLock(Arguments, frozen=True, kw_only=True):
-    """Take a lock, or wait for it; it is yours for ttl_seconds (60). Give its token to write_file and edit_file."""
+    """Take a lock, or keep yours, for ttl_seconds (60)."""
 
     name: str
     ttl_seconds: Seconds = 60.0
@@ -129,7 +129,7 @@ class RenewLock(Arguments, frozen=True, kw_only=True):
 
 
 class ReleaseLock(Arguments, frozen=True, kw_only=True):
-    """Give your lock back, in an answer after the writes it guards."""
+    """Give your lock back."""
 
     name: str
 
@@ -157,7 +157,7 @@ class ListLocks(Arguments, frozen=True, kw_only=True):
 
 
 class ListAgents(Arguments, frozen=True, kw_only=True):
-    """Which agents there are, and what they do."""
+    """All agents and what they do."""
 
     def run(self, desk: Desk) -> ToolResult:
         return _json(desk.agents())
@@ -218,12 +218,12 @@ TEAM_TOOLS = (
     CoordinationTool("wake_agent", WakeAgent),
     CoordinationTool("broadcast_event", BroadcastEvent),
     CoordinationTool("acquire_lock", AcquireLock),
-    CoordinationTool("renew_lock", RenewLock),
     CoordinationTool("release_lock", ReleaseLock),
-    CoordinationTool("list_locks", ListLocks),
     CoordinationTool("list_agents", ListAgents),
     CoordinationTool("agent_status", AgentStatusOf),
     CoordinationTool("report_progress", ReportProgress),
 )
 
 CREATE_AGENT_TOOL = CoordinationTool("create_agent", CreateAgent)
+LOCK_TOOLS = (CoordinationTool("renew_lock", RenewLock), CoordinationTool("list_locks", ListLocks))
+"""What few need: taking a lock that is one's own keeps it too."""

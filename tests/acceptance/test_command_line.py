@@ -72,6 +72,17 @@ def test_an_agent_is_made_of_a_template(whisperer: Whisperer) -> None:
     assert whisperer.ok("start", "coder2", "-t", "coder") == "coder2 is idle.\n"
 
 
+def test_a_model_whose_key_is_missing_is_told_when_the_agent_is_created(whisperer: Whisperer) -> None:
+    keyless = whisperer("agents", "create", "keyless", "--config", '{"model": "openrouter:some/model"}')
+    assert keyless.code == 0
+    assert "needs a key. Set OPENROUTER_API_KEY" in keyless.err
+
+
+def test_a_task_for_a_name_that_is_misspelt_says_who_may_be_meant(whisperer: Whisperer) -> None:
+    whisperer.ok("agents", "create", "alicia", "--config", "{}")
+    assert "Did you mean 'alicia'?" in whisperer("tasks", "send", "alicai", "Hello").err
+
+
 def test_a_name_that_is_nearly_that_of_a_template_is_told(whisperer: Whisperer) -> None:
     near = whisperer("agents", "create", "reviwer")
     assert near.code == 0

@@ -408,3 +408,18 @@ def test_servers_that_answer_at_their_usual_ports_are_told_of(tmp_path: Path, mo
     assert taken.found.startswith("llamacpp:qwen3-4b (a llama.cpp server answers at http://127.0.0.1:")
     assert other.found.startswith("--model lmstudio:qwen3-4b would do too (LM Studio answers at http://127.0.0.1:")
     assert {taken.level, other.level} == {Level.OK}
+
+
+def test_whoever_asks_about_the_model_is_only_warned_of_a_port_that_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = str(taken.getsockname()[1])
+        arguments = ["doctor", "--json", "--model", "scripted", "--port", port]
+        main(arguments)
+        before = {each["check"]: each["level"] for each in json.loads(capsys.readouterr().out)["checks"]}
+        main([*arguments, "--ask"])
+        after = {each["check"]: each["level"] for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert (before["Port"], after["Port"]) == ("problem", "warning")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from ai_whisperer.cli.commands.serve import broken_templates
 from ai_whisperer.cli.main import main
 from ai_whisperer.server.serving import running
+from ai_whisperer.setting_sources import load_settings
 from ai_whisperer.settings import Settings
 from tests.unit.template_files import write
 
@@ -133,3 +135,54 @@ def test_a_server_tells_at_its_start_which_templates_cannot_be_used(
     assert told.startswith(
         f"A template cannot be used. {project / '.whisperer' / 'agents' / 'bad.md'}, line 3: unknown"
     )
+
+
+def test_all_mistakes_of_a_file_are_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = project / ".whisperer" / "agents"
+    write(own, "many", "limts: {}\nmodel: 4\nlimits:\n  max_steps: 5\ntools: []\nretry: 3\ndescription: fine")
+    problems = checked(capsys, code=1)["many", "project"]["problems"]
+    assert len(problems) == 4
+    for problem, word in zip(problems, ("limts", "model", "max_steps", "retry"), strict=True):
+        assert word in problem
+    lines = [int(problem.partition(", line ")[2].partition(":")[0]) for problem in problems]
+    assert lines == sorted(lines), "each with its own line"
+
+
+def test_the_rules_of_a_scripted_model_are_looked_at(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "rules.yaml").write_text("rules:\n  - {prompt_match: x, txt: y}\n")
+    write(project / ".whisperer" / "agents", "player", "model: scripted:rules.yaml")
+    write(project / ".whisperer" / "agents", "lost", "model: scripted:nowhere.yaml")
+    said = checked(capsys, code=1)
+    assert "txt" in said["player", "project"]["problems"][0]
+    assert "nowhere.yaml" in said["lost", "project"]["problems"][0]
+
+
+def test_a_file_for_claude_code_that_reads_files_is_told_how_it_sees_the_project(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project / ".claude" / "agents", "reader", "tools: Read, Grep")
+    write(project / ".claude" / "agents", "thinker", "description: thinks")
+    said = checked(capsys, code=0)
+    assert any("claude_folder" in note for note in said["reader", "claude"]["notes"])
+    assert not any("claude_folder" in note for note in said["thinker", "claude"]["notes"])
+    (project / "whisperer.toml").write_text('claude_folder = "project"\n[folders]\nproject = "."\n')
+    assert not any("claude_folder" in note for note in checked(capsys, code=0)["reader", "claude"]["notes"])
+
+
+def test_a_template_is_shown_without_a_server(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project / ".whisperer" / "agents", "editor", "tools: [read_file]", "You edit.")
+    assert main(["templates", "show", "editor", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["name"], shown["definition"]["tools"]) == ("editor", ["read_file"])
+    assert main(["templates", "show", "editr"]) != 0
+    assert "Did you mean 'editor'?" in capsys.readouterr().err
+
+
+def test_a_server_that_starts_tells_of_files_that_cannot_be_used(project: Path) -> None:
+    own = project / ".whisperer" / "agents"
+    settings = load_settings({}, environment={}, folder=project).values
+    assert broken_templates(settings) == []
+    write(own, "broken", "limts: {}")
+    told, where = broken_templates(settings)
+    assert "limts" in told
+    assert where == "See all: whisperer templates check"

@@ -23,6 +23,7 @@ from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import call, opened, prompt_of, results_of, round_of
 
+TOOLS = ["acquire_lock", "renew_lock", "release_lock", "write"]
 LOCK = "door"
 AGENTS = "abc"
 _TOKEN = re.compile(r"You hold lock 'door' with token (\d+)")
@@ -146,7 +147,7 @@ class GuardedWorld:
         """What people do to the agents for so long."""
         for name in AGENTS:
             if name not in manager.active_sessions:
-                await manager.create_agent(name, {"limits": {"max_concurrent_tasks": 2}})
+                await manager.create_agent(name, {"tools": TOOLS, "limits": {"max_concurrent_tasks": 2}})
         ends_at = manager._session.kernel.clock.now() + seconds
         people: set[asyncio.Task[None]] = set()
         try:

@@ -9,11 +9,13 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.core.rambling import REPEATED
 from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.task_events import AnswerDelta, TaskEnded
 from ai_whisperer.errors import DefinitionError
 from ai_whisperer.models.base import ModelRequest
-from tests.simulation.stage import call, play, play_over_crash, prompt_of
+from tests.simulation.stage import call, play, play_over_crash, prompt_of, round_of
 
-PARTS = ("Once upon a time there was a king who had", "three daughters and no sons at all, and so", "he was content.")
+PARTS = ("Once upon a time there was a king who ha", "d three daughters,\n", "\n  and no sons, and so ", "he was.")
+WHOLE = "Once upon a time there was a king who had three daughters,\n\n  and no sons, and so he was."
 RAMBLING = "and the sea was blue, and the sky was blue, and the ship was white, " * 30
 
 
@@ -28,17 +30,56 @@ def test_who_waits_for_a_cut_answer_has_all_of_it_once() -> None:
         task = await manager.send_task("ann", "Tell a story.")
         ended = await manager.wait_task(task)
         assert ended.result is not None
-        assert ended.result.final == "\n".join(PARTS)
-        assert ended.id == f"{task.id}~2"
+        assert ended.result.final == WHOLE
+        assert ended.id == f"{task.id}~3"
         assert (await manager.wait_task(ended)).result == ended.result
         last = (await manager.get_task(ended.id)).result
         assert last is not None
         assert last.final == PARTS[-1]
-        assert await manager.run_task("ann", "Tell a story.", thread_id="new") == "\n".join(PARTS)
-        answers = [event.answer async for event in manager.stream(task) if hasattr(event, "answer")]
-        assert answers == ["\n".join(PARTS)]
+        parts = [(await manager.get_task(f"{task.id}{mark}")).result for mark in ("", "~1", "~2")]
+        assert [part.final for part in parts if part is not None] == list(PARTS[:-1])
+        assert await manager.run_task("ann", "Tell a story.", thread_id="new") == WHOLE
 
     play(scenario, in_parts)
+
+
+@pytest.mark.parametrize("when", ["live", "later"])
+def test_the_pieces_of_a_cut_answer_joined_are_the_answer(when: str) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        task = await manager.send_task("ann", "Tell a story.")
+        if when == "later":
+            await manager.wait_task(task)
+        pieces, answer = [], None
+        async for event in manager.stream(task):
+            if isinstance(event, AnswerDelta):
+                pieces.append(event.text)
+            elif isinstance(event, TaskEnded):
+                answer = event.answer
+        assert ("".join(pieces), answer) == (WHOLE, WHOLE)
+
+    play(scenario, in_parts)
+
+
+def test_a_cut_answer_in_a_room_and_as_a_result_of_a_delegation_is_whole() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        if request.agent_id == "ann":
+            return in_parts(request)
+        asked = prompt_of(request) == "Have a story told." and not round_of(request)
+        return call("delegate_task", to_agent="ann", task="Tell a story.") if asked else "read"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        await manager.create_agent("bob")
+        room = await manager.open_chat("ann")
+        posted = await manager.post_message(room, "Tell a story.")
+        await manager.wait_task(posted.asked["ann"])
+        assert [message.text for message in await manager.room_messages(room)][-1] == WHOLE
+        await manager.run_task("bob", "Have a story told.")
+        await manager.at_rest()
+        assert [mail.body.split(":\n", 1)[1] for mail in await manager.mailbox("bob")] == [WHOLE]
+
+    play(scenario, say)
 
 
 def test_an_answer_that_is_cut_over_a_crash_is_whole() -> None:
@@ -50,7 +91,7 @@ def test_an_answer_that_is_cut_over_a_crash_is_whole() -> None:
     async def after(manager: AsyncAgentSessionManager) -> None:
         ended = await manager.wait_task("t")
         assert ended.result is not None
-        assert ended.result.final == "\n".join(PARTS)
+        assert ended.result.final == WHOLE
 
     play_over_crash(before, after, in_parts, crash_after_seconds=1.5)
 
@@ -77,7 +118,7 @@ def test_a_model_that_says_the_same_again_is_not_continued_to_the_limit(said: ob
         first = (await manager.get_task(task.id)).result
         assert first is not None
         assert ended.result is not None
-        assert ended.result.final == "\n".join(filter(None, (first.final, REPEATED)))
+        assert ended.result.final == f"{first.final}\n{REPEATED}".strip()
 
     play(scenario, say)
 

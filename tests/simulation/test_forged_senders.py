@@ -19,6 +19,7 @@ from ai_whisperer.core.marks import said
 from ai_whisperer.domain.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.errors import ModelRefusedError, WhispererError
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.heard import heard
 from tests.simulation.room_stage import silence
 from tests.simulation.stage import call, calls, play, prompt_of, round_of, until
@@ -238,7 +239,11 @@ def shown_to_bob(place: Place, text: str) -> list[str]:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent(
             "bob",
-            {"subscribes": list(place.bob_subscribes), "limits": {"max_concurrent_tasks": 1, **dict(place.bob_limits)}},
+            {
+                "subscribes": list(place.bob_subscribes),
+                "limits": {"max_concurrent_tasks": 1, **dict(place.bob_limits)},
+                "tools": [*COORDINATION_TOOLS, "list_locks", "pay"],
+            },
         )
         try:
             await manager.create_agent("mallory", {**place.mallory_is(text), "limits": {"max_continuations": 0}})

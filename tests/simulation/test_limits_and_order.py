@@ -38,12 +38,12 @@ def test_the_answer_of_a_continued_task_is_all_its_parts_and_it_can_be_cancelled
         if prompt_of(request) == "endless":
             return "again\n[CONTINUE]"
         if prompt_of(request) == "long":
-            return Answer(text="first half", finish="length")
-        return "second half"
+            return Answer(text="first ha", finish="length")
+        return "lf, second half"
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
-        assert await manager.run_task("alice", "long") == "first half\nsecond half"
+        assert await manager.run_task("alice", "long") == "first half, second half"
         endless = await manager.send_task("alice", "endless")
         await asyncio.sleep(1.5)
         assert (await manager.get_task(endless.id)).state is TaskState.CONTINUED

@@ -24,6 +24,8 @@ from tests.simulation.test_locks import (
     told_of_locks,
 )
 
+LOCK_TOOLS = ["acquire_lock", "renew_lock", "release_lock", "list_locks"]
+
 
 def held_by(manager: AsyncAgentSessionManager) -> list[tuple[str, str | None, int]]:
     return [(lock.name, lock.holder, lock.token) for lock in manager.list_locks()]
@@ -165,7 +167,7 @@ def test_a_person_who_waits_or_holds_closes_no_circle() -> None:
 
 def test_an_agent_waits_for_a_lock_that_a_person_holds_and_sees_it_in_the_list() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await create(manager, "a")
+        await create(manager, "a", tools=LOCK_TOOLS)
         await manager.acquire_lock("door", ttl_seconds=20, holder="ann")
         told = await manager.run_task("a", "go")
         assert '{"name":"door","holder":"ann","token":1,' in told
@@ -177,7 +179,7 @@ def test_an_agent_waits_for_a_lock_that_a_person_holds_and_sees_it_in_the_list()
 
 def test_an_agent_renews_its_lock() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await create(manager, "a")
+        await create(manager, "a", tools=[*LOCK_TOOLS, "nap"])
         told = await manager.run_task("a", "go")
         assert "Lock 'door' with token 1 is yours for 30 seconds more." in told
         assert "lock.expired" not in [name for name, _, _ in await told_of_locks(manager)]
@@ -186,9 +188,19 @@ def test_an_agent_renews_its_lock() -> None:
     play(scenario, rounds(acquire(ttl_seconds=10), rest(5), renewal, rest(20)), tools=[nap])
 
 
-def test_an_agent_cannot_renew_what_it_does_not_hold() -> None:
+def test_an_agent_that_takes_its_lock_again_keeps_it_for_longer() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a")
+        told = await manager.run_task("a", "go")
+        assert told.count("You hold lock 'door' with token 1") == 2
+        assert "lock.expired" not in [name for name, _, _ in await told_of_locks(manager)]
+
+    play(scenario, rounds(acquire(ttl_seconds=10), rest(5), acquire(ttl_seconds=30), rest(20)), tools=[nap])
+
+
+def test_an_agent_cannot_renew_what_it_does_not_hold() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await create(manager, "a", tools=LOCK_TOOLS)
         assert "This task does not hold lock 'door': it never did" in await manager.run_task("a", "go")
 
     play(scenario, rounds(("renew_lock", {"name": "door"})))
@@ -196,7 +208,7 @@ def test_an_agent_cannot_renew_what_it_does_not_hold() -> None:
 
 def test_a_broken_lock_goes_to_the_next_and_its_holder_is_told_who_broke_it_and_why() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
-        await create(manager, "ab")
+        await create(manager, "ab", tools=[*LOCK_TOOLS, "nap"])
         holder = await manager.send_task("a", "go")
         await asyncio.sleep(5)
         waiter = await manager.send_task("b", "go")

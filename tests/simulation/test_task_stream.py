@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, tool
-from ai_whisperer.core.deltas import MAX_PENDING
+from ai_whisperer.core.deltas import MAX_PENDING, PendingDeltas
 from ai_whisperer.core.following import Follower
 from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.domain.notification import Notification
@@ -439,3 +439,53 @@ def test_run_task_takes_what_send_task_takes() -> None:
         assert (await manager.get_task("t")).priority == "urgent"
 
     play(scenario)
+
+
+def test_reasoning_without_an_opening_tag_is_taken_back_in_the_stream() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        task = await manager.send_task("ann", "What is it?")
+        pieces = [event for event in await collected(manager, task.id) if isinstance(event, AnswerDelta)]
+        told = {"analysis": "", "final": ""}
+        for piece in pieces:
+            if piece.reclassifies:
+                told = {"analysis": "".join(told.values()), "final": ""}
+            told[piece.channel] += piece.text
+        assert sum(piece.reclassifies for piece in pieces) == 1
+        assert pieces[0].channel == "final", "nobody could know"
+        result = (await manager.get_task(task.id)).result
+        assert result is not None
+        assert {name: text.strip() for name, text in told.items()} == {
+            "analysis": result.analysis,
+            "final": result.final,
+        }
+
+    play(scenario, models=lambda _: UnopenedReasoning())
+
+
+class UnopenedReasoning:
+    """A model whose server has left out the opening tag, in pieces with time between them."""
+
+    async def stream(self, _: ModelRequest) -> AsyncIterator[StreamEvent]:
+        for text in ("Let me see", ".\nIt is 42.\n</th", "ink>\n", "\nIt is ", "42."):
+            await asyncio.sleep(1)
+            yield TextDelta(text=text)
+        yield Finished()
+
+
+def test_a_reader_that_lags_is_still_told_what_was_reasoning() -> None:
+    pending = PendingDeltas()
+
+    def put(channel: str, text: str, **more: Any) -> None:
+        params = {"taskId": "t", "stepId": "t.1", "attempt": 1, "channel": channel, "text": text, **more}
+        note = Notification(seq=0, session_id="s", name="async.task.delta", cause="", at=0.0, params=params)
+        pending.put(0, note)
+
+    put("analysis", "I think")
+    put("analysis", ".", analysisUntil=7)
+    put("final", "x" * (2 * MAX_PENDING), analysisUntil=7)
+    taken = []
+    while pending:
+        taken.append(pending.take().params)
+    assert all(params["analysisUntil"] == 7 for params in taken)
+    assert taken[0]["skipped"] > 0

@@ -29,6 +29,16 @@ def test_an_unknown_agent_is_answered_with_the_valid_names() -> None:
         book().resolve("bob")
 
 
+def test_a_name_that_is_misspelt_is_refused_with_the_one_that_may_be_meant() -> None:
+    with pytest.raises(UnknownAgentError, match=r"There is no agent 'alic'\. Did you mean 'alice'\? Valid names"):
+        book().resolve("alic")
+    with pytest.raises(UnknownRecipientError, match="Did you mean 'debbie'"):
+        book().resolve_recipient("debie")
+    with pytest.raises(UnknownAgentError) as caught:
+        book().resolve("zzzz")
+    assert "Did you mean" not in caught.value.message
+
+
 def test_the_user_is_a_recipient_but_not_an_agent() -> None:
     assert book().resolve_recipient("User") == "user"
     with pytest.raises(UnknownAgentError):

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from ai_whisperer.core.channel_markers import Channel
 from ai_whisperer.core.channels import ChannelDelta, ChannelParser, ParsedAnswer, parse
-from ai_whisperer.core.reasoning_tags import ReasoningScanner, after_reasoning, unopened_reasoning
+from ai_whisperer.core.reasoning_tags import (
+    LoneCloserScanner,
+    ReasoningScanner,
+    after_reasoning,
+    unopened_reasoning,
+)
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.errors import StateError
 
@@ -348,8 +353,53 @@ def chunkings(draw: st.DrawFn) -> list[str]:
 def test_any_chunking_of_any_text_equals_the_whole(chunks: list[str]) -> None:
     parsed, deltas = stream(chunks)
     assert parsed == parse("".join(chunks))
-    for channel in Channel if unopened_reasoning("".join(chunks))[1] == "".join(chunks) else ():
-        assert joined(deltas, channel).strip() == getattr(parsed.response, channel)
+    answered = max((at for at, delta in enumerate(deltas) if delta.reclassifies), default=0)
+    for channel in (Channel.COMMENTARY, Channel.FINAL) if answered else Channel:
+        assert joined(deltas[answered:], channel).strip() == getattr(parsed.response, channel)
+
+
+@given(chunkings())
+@example(["a\n", "  <", "/think", ">\t", " \n", "b"])
+@example(["a\n</think", "ing>"])
+@example(["```\n</think>\n```\n</think>\n"])
+def test_a_closing_tag_without_an_opening_one_is_found_in_any_chunking(chunks: list[str]) -> None:
+    whole, scanner = "".join(chunks), LoneCloserScanner()
+    through = "".join([*map(scanner.feed, chunks), scanner.finish()])
+    reasoning, rest = unopened_reasoning(whole)
+    if rest is whole:
+        assert (scanner.reasoning, through) == (None, whole)
+    else:
+        assert scanner.reasoning is not None
+        assert scanner.reasoning.rstrip(" \t") == reasoning.rstrip(" \t")
+        assert rest.startswith(scanner.rest)
+
+
+def test_reasoning_without_an_opening_tag_is_taken_back_when_its_end_comes() -> None:
+    parser = ChannelParser()
+    assert parser.feed("Let me see.\nIt is") == as_final("Let me see.\nIt is")
+    assert parser.feed(" 42.\n</thi") == as_final(" 42.\n")
+    assert parser.feed("nk>") == []
+    assert parser.feed("\n\nIt ") == [
+        ChannelDelta(Channel.ANALYSIS, "", reclassifies=True),
+        ChannelDelta(Channel.FINAL, "\n\nIt "),
+    ]
+    assert parser.feed("is 42.") == as_final("is 42.")
+    parser.finish()
+    assert parser.parsed == answer(analysis="Let me see.\nIt is 42.", final="It is 42.")
+
+
+def test_a_tag_in_the_middle_of_a_line_or_within_code_takes_nothing_back() -> None:
+    for text in ("It ends with </think>.\nSo.", "```\n</think>\n```\n</think>\nSo.", "</table>\n</thinker>\nSo."):
+        parsed, deltas = stream(list(text))
+        assert parsed == answer(final=text)
+        assert not any(delta.reclassifies for delta in deltas)
+
+
+def test_what_is_held_back_as_json_was_reasoning_if_a_closing_tag_follows() -> None:
+    parsed, deltas = stream(['{"final": "f"}\n', "</think>\n", "So."])
+    assert parsed.response.final == "So."
+    assert deltas[0].channel is Channel.ANALYSIS
+    assert joined(deltas, Channel.FINAL).strip() == "So."
 
 
 @pytest.mark.parametrize(

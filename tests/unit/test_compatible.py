@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ai_whisperer.errors import ModelRefusedError
-from ai_whisperer.models.compatible import COMPATIBLE, address_of
+from ai_whisperer.models.compatible import COMPATIBLE, provider_address
 from ai_whisperer.models.http.address import endpoint_of
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -36,7 +36,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_environment_says_where_and_with_which_key(
     prefix: str, environment: dict[str, str], address: tuple[str, str]
 ) -> None:
-    assert address_of(prefix, environment) == address
+    assert provider_address(prefix, environment) == address
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_environment_says_where_and_with_which_key(
 )
 def test_what_is_missing_is_told(prefix: str, words: str) -> None:
     with pytest.raises(ModelRefusedError, match="environment variable") as caught:
-        address_of(prefix, {})
+        provider_address(prefix, {})
     assert words in caught.value.message
 
 

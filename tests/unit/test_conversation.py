@@ -29,9 +29,15 @@ class Notes:
             Notification(seq=1, session_id="default", name=name, cause="", at=0.0, params={"roomId": ROOM, **params})
         )
 
-    def delta(self, text: str, *, task: str = "t1", attempt: int = 1, channel: str = "final") -> None:
+    def delta(
+        self, text: str, *, task: str = "t1", attempt: int = 1, channel: str = "final", until: int | None = None
+    ) -> None:
         about = {"agentId": "ann", "taskId": task, "stepId": f"{task}.1", "attempt": attempt}
-        self.tell("async.task.delta", channel=channel, text=text, **about)
+        also = {} if until is None else {"analysisUntil": until}
+        self.tell("async.task.delta", channel=channel, text=text, **about, **also)
+
+    def continued(self, task: str, **more: Any) -> None:
+        self.tell("async.task.continuation", agentId="ann", taskId=task, **more)
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:
@@ -94,6 +100,7 @@ def test_an_answer_is_shown_while_it_is_written(capsys: pytest.CaptureFixture[st
     def play(notes: Notes, room: Room) -> None:
         notes.delta("thinking", channel="analysis")
         notes.delta("Good ")
+        notes.continued("t1")
         notes.delta("morning", task="t1~1")
         notes.delta("not for this room", task="t9")
         room.say("ann", "Good\nmorning", task_id="t1")
@@ -112,6 +119,33 @@ def test_a_part_of_an_answer_that_was_asked_for_again_is_counted_once(capsys: py
 
     talk(play)
     assert capsys.readouterr().out == "ann: One\nTw\nann: Two\nThree\n"
+
+
+def test_an_answer_that_was_cut_within_a_word_goes_on_there(capsys: pytest.CaptureFixture[str]) -> None:
+    def play(notes: Notes, room: Room) -> None:
+        notes.delta("Good mor")
+        notes.continued("t1", cut=True)
+        notes.delta("ning, ", task="t1~1")
+        notes.continued("t1~1", cut=True)
+        notes.delta("Ann.", task="t1~2")
+        room.say("ann", "Good morning, Ann.", task_id="t1")
+
+    talk(play)
+    assert capsys.readouterr().out == "ann: Good morning, Ann.\n"
+
+
+def test_what_turns_out_to_be_reasoning_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
+    def play(notes: Notes, room: Room) -> None:
+        notes.delta("She greets.")
+        notes.delta("", channel="analysis", until=11)
+        notes.delta("Good ", until=11)
+        notes.delta("morning.", until=11)
+        room.say("ann", "Good morning.", task_id="t1")
+
+    talk(play)
+    shown = capsys.readouterr()
+    assert shown.out == "ann: She greets.\nann: Good morning.\n"
+    assert shown.err.count("reasoning") == 1
 
 
 def test_an_answer_that_was_shown_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ai_whisperer.core.limits import (
     limits_from,
     source_of,
 )
-from ai_whisperer.core.repeating import not_run_again, refusals_at_end, repeats_before
+from ai_whisperer.core.repeating import Repeats, not_run_again, refusals_at_end
 from ai_whisperer.core.reserving import Estimate, Exhausted, Granted, Ledger, MustWait, TooLittle
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolResult, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.domain.limits import EffectiveLimits, Limits, LimitSource, SessionLimits
@@ -194,7 +195,7 @@ def journal(*results: str, call: ToolCall = LOOK) -> list[StepRecord]:
     ],
 )
 def test_repeats_are_counted_as_long_as_arguments_and_results_are_the_same(steps: list[StepRecord], count: int) -> None:
-    assert repeats_before(steps, LOOK) == count
+    assert Repeats(steps).of(LOOK) == count
 
 
 def test_calls_beside_it_do_not_break_a_row_and_one_whose_outcome_is_unknown_does() -> None:
@@ -205,10 +206,30 @@ def test_calls_beside_it_do_not_break_a_row_and_one_whose_outcome_is_unknown_doe
         beside.append(tool_step(len(beside) + 1, OTHER, ToolResult(content=str(len(beside)))))
     beside.append(model_step(10, LOOK, OTHER))
     beside.append(tool_step(11, LOOK, ToolResult(content="a")))
-    assert (repeats_before(beside, LOOK), repeats_before(beside, OTHER)) == (3, 1)
+    assert (Repeats(beside).of(LOOK), Repeats(beside).of(OTHER)) == (3, 1)
     cut = journal("a", "a")
     cut[1] = tool_step(2, LOOK, ToolResult(content="a"), state=StepState.UNKNOWN)
-    assert repeats_before(cut, LOOK) == 1
+    assert Repeats(cut).of(LOOK) == 1
+
+
+def test_an_answer_of_very_many_calls_looks_at_each_step_before_it_once() -> None:
+    class Watched(list[StepRecord]):
+        looked_at = 0
+
+        def __reversed__(self) -> Iterator[StepRecord]:
+            for step in super().__reversed__():
+                self.looked_at += 1
+                yield step
+
+    calls = [ToolCall(call_id=str(number), name="look", arguments=f"{number % 500}") for number in range(1_000)]
+    steps = Watched()
+    for _ in range(2):
+        steps.append(model_step(len(steps) + 1, *calls))
+        steps.extend(tool_step(len(steps) + 1 + at, call, ToolResult(content="a")) for at, call in enumerate(calls))
+    steps.append(model_step(len(steps) + 1, *calls))
+    repeats = Repeats(steps)
+    assert {repeats.of(call) for call in calls} == {4}
+    assert steps.looked_at == len(steps)
 
 
 def test_refusals_belong_to_the_row_and_are_counted_apart() -> None:
@@ -217,7 +238,7 @@ def test_refusals_belong_to_the_row_and_are_counted_apart() -> None:
     for _ in range(3):
         steps.append(tool_step(len(steps) + 1, LOOK, refused))
         steps.append(model_step(len(steps) + 1, LOOK))
-    assert repeats_before(steps, LOOK) == 2
+    assert Repeats(steps).of(LOOK) == 2
     assert refusals_at_end(steps[:-1]) == 3
     assert refusals_at_end(journal("a")[:-1]) == 0
     assert refusals_at_end([]) == 0

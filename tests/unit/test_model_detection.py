@@ -15,6 +15,7 @@ import pytest
 from genai_prices.data import providers
 from pydantic_ai.models import KnownModelName
 
+from ai_whisperer.cli.model_choice import check_usable
 from ai_whisperer.errors import ModelNameError, ModelServerError
 from ai_whisperer.models import local_servers
 from ai_whisperer.models.catalog import resolve
@@ -31,13 +32,14 @@ from ai_whisperer.models.detection import (
     SERVERS,
     USUAL_ADDRESSES,
     VLLM,
+    Candidate,
     Detection,
     Provider,
     detect_model,
     list_models,
-    ollama_url,
     shown_address,
 )
+from ai_whisperer.models.local_servers import ollama_url
 from ai_whisperer.models.names import SCRIPTED_DEMO
 from ai_whisperer.models.pydantic_ai import PydanticAIModel, _provider
 from ai_whisperer.testing.model_server import ModelServer
@@ -93,6 +95,8 @@ def test_without_any_key_the_scripted_model_is_used_and_it_can_be_had() -> None:
     [
         ("OPENAI_API_KEY", "openai-chat:"),
         ("ANTHROPIC_API_KEY", "anthropic:"),
+        ("ANTHROPIC_AUTH_TOKEN", "anthropic:"),
+        ("ANTHROPIC_BASE_URL", "anthropic:"),
         ("GOOGLE_API_KEY", "google:"),
         ("GEMINI_API_KEY", "google:"),
         ("OPENROUTER_API_KEY", "openrouter:"),
@@ -408,3 +412,11 @@ def detected_beside(answers: Sequence[bytes]) -> Detection:
                 listener.close()
 
     return asyncio.run(run())
+
+
+def test_what_the_environment_names_and_cannot_be_used_is_not_replaced_by_fixed_answers() -> None:
+    refused = Candidate(source="OPENAI_BASE_URL is http://x", problem="OPENAI_BASE_URL: refused (status 401).")
+    with pytest.raises(ModelNameError, match=r"status 401.*--model scripted"):
+        check_usable(Detection(model=SCRIPTED_DEMO, why="nothing can be used", candidates=(refused,)))
+    check_usable(Detection(model=SCRIPTED_DEMO, why="nothing was named"))
+    check_usable(Detection(model="openai-chat:x", why="it can", candidates=(refused,)))

@@ -53,7 +53,8 @@ def test_the_package_loads_nothing_but_its_version() -> None:
 
 def test_the_session_manager_loads_neither_server_nor_providers_nor_what_few_sessions_need() -> None:
     loaded = loaded_by("from ai_whisperer import AsyncAgentSessionManager")
-    assert not loaded & {*_HEAVY, "typer", "cronsim", "zoneinfo", "h11", "sandlock"}
+    assert not loaded & {*_HEAVY, "typer", "cronsim", "zoneinfo", "h11", "sandlock", "ctypes", "http.client", "email"}
+    assert not loaded & {"ai_whisperer.tools.machine", "ai_whisperer.models.detection"}
     layers = {name.split(".")[1] for name in loaded if name.startswith("ai_whisperer.")}
     assert not layers & {"server", "cli", "client", "protocol", "scripting", "examples", "testing"}
 

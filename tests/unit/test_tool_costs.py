@@ -22,7 +22,8 @@ from ai_whisperer.tools.registry import COORDINATION_TOOLS, ToolRegistry
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "local-models.md"
 CHARACTERS_FOR_A_TOKEN = 4
-"""For compact JSON of this kind. The vocabularies of GPT-2 and of Mistral's Tekken take 4.2 and 4.1 of them."""
+"""For compact JSON of this kind. The vocabularies of GPT-2 and of Mistral's Tekken take 4.2 and 4.1 of them: 930 here
+are about 885 and 900 there."""
 
 
 def tokens(specs: Iterable[ToolSpec], *, messages: Iterable[str] = ()) -> int:
@@ -42,12 +43,12 @@ def test_a_task_of_one_line_with_the_default_tools_takes_few_tokens() -> None:
         tools=ToolRegistry().specs,
     )
     assert len(request.tools) == len(COORDINATION_TOOLS)
-    assert tokens(request.tools, messages=[system_of(request), "Say hi."]) < 1_150
+    assert tokens(request.tools, messages=[system_of(request), "Say hi."]) < 930
 
 
 def test_a_task_of_one_line_with_the_tools_for_mail_takes_very_few() -> None:
     registry = ToolRegistry(granted=("send_mail", "check_mail", "reply_mail"))
-    assert tokens(registry.specs, messages=[DEFAULT_PROMPT, "Say hi."]) < 350
+    assert tokens(registry.specs, messages=[DEFAULT_PROMPT, "Say hi."]) < 270
 
 
 def test_the_rules_about_marks_are_short() -> None:
@@ -70,11 +71,15 @@ def test_a_brief_schema_keeps_names_kinds_and_what_is_required() -> None:
             "to_agent": {"type": "string"},
             "subject": {"type": "string"},
             "body": {"type": "string"},
-            "priority": {"enum": ["high", "low", "normal", "urgent"]},
             "timeout_seconds": {"type": "number"},
         },
         "required": ["to_agent", "subject", "body"],
     }
+
+
+def test_a_brief_schema_keeps_the_values_that_a_model_may_choose_from() -> None:
+    told = COORDINATION_TOOLS["send_mail"].spec.parameters
+    assert told["properties"]["priority"] == {"enum": ["high", "low", "normal", "urgent"]}
 
 
 def test_a_brief_schema_keeps_a_choice_between_kinds() -> None:
@@ -86,6 +91,7 @@ def test_a_brief_schema_keeps_a_choice_between_kinds() -> None:
 
 def test_what_a_brief_schema_does_not_say_still_holds() -> None:
     parser = ArgumentsParser(CheckMail)
+    assert parser.parse('{"limit": 3}').limit == 3, "though nobody is told of it"
     for wrong in ('{"limit": 101}', '{"limit": 0}', '{"sender": "user"}'):
         with pytest.raises(ToolArgumentsError, match="do not fit"):
             parser.parse(wrong)

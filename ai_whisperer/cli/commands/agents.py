@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +18,11 @@ from ai_whisperer.cli.long_waits import tools_of, with_a_word
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.definition import INHERIT, AgentDefinition
-from ai_whisperer.errors import TemplateError, UnknownTemplateError
+from ai_whisperer.errors import ModelNameError, TemplateError, UnknownTemplateError
 
 if TYPE_CHECKING:
     from ai_whisperer.client import Client
+    from ai_whisperer.protocol.sessions import TemplateDetails
 
 NO_AGENTS = "There are no agents yet. Create one: whisperer agents create NAME, or: whisperer templates"
 
@@ -65,6 +67,7 @@ async def create(
             await _tell_ignored(call, client, template or agent)
         if template is None and definition is None:
             await _tell_nearest(call, client, status.agent_id)
+        await _tell_missing_key(call, client, status.agent_id)
     call.output.told(status, f"Created {status.agent_id}{' and started it' if status.started else ''}.")
 
 
@@ -74,6 +77,36 @@ async def _tell_ignored(call: Call, client: Client, template: str) -> None:
         details = await client.get_template(template)
         if details.ignored:
             call.output.note(f"In {details.source} these mean nothing here: {', '.join(details.ignored)}.")
+        if await _sees_no_project(client, details):
+            from ai_whisperer.cli.template_check import NEEDS_CLAUDE_FOLDER
+
+            call.output.note(f"Of {details.source}: {NEEDS_CLAUDE_FOLDER}")
+
+
+async def _sees_no_project(client: Client, details: TemplateDetails) -> bool:
+    """Whether it is a file for Claude Code whose agent has tools for files, and only a folder of its own."""
+    from ai_whisperer.templates.folders import TemplateKind
+    from ai_whisperer.tools.machine import MACHINE_TOOLS
+
+    definition = details.definition
+    if definition.working_folder or MACHINE_TOOLS.keys().isdisjoint(definition.tools or ()):
+        return False
+    kinds = {entry.name: entry.kind for entry in await client.list_templates()}
+    return kinds.get(details.name) == TemplateKind.CLAUDE
+
+
+async def _tell_missing_key(call: Call, client: Client, agent_id: str) -> None:
+    """Say that the model of an agent needs a key or a package that is not here, as far as this command can see."""
+    from ai_whisperer.cli.model_choice import check_model
+
+    models = (await client.get_agent(agent_id)).definition.models
+    if len(models) > 1:
+        return  # the server tells which of several are passed over
+    try:
+        if models[0] != INHERIT:
+            check_model(models[0], os.environ)
+    except ModelNameError as error:
+        call.output.note(f"{error.message} It is the server that needs it; this command looked where it runs itself.")
 
 
 async def _tell_nearest(call: Call, client: Client, agent_id: str) -> None:
@@ -175,7 +208,9 @@ async def sleep(
     call: Connected,
     agent: AgentName,
     *,
-    seconds: Annotated[float | None, seconds_option("--for", help="For this many seconds.")] = None,
+    seconds: Annotated[
+        float | None, seconds_option("--for", help="For so long: 90 (seconds), 15min, 1h 30min, 2d.")
+    ] = None,
     until: Annotated[
         str | None, typer.Option("--until", metavar="TIME", help="Until this time: ISO 8601 with a time zone.")
     ] = None,

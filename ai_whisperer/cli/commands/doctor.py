@@ -29,7 +29,8 @@ def doctor(
     """Look whether everything is there that is needed, and say what to do where it is not.
 
     Each line is ok, a warning or a problem. It leaves with 1 if there is a problem, else with 0. Of keys only the names
-    are shown. With --ask it tells how fast the model is and whether it can call tools, too.
+    are shown. With --ask it tells how fast the model is and whether it can call tools, too; a port that is taken is
+    then a warning.
     """
     from ai_whisperer.cli.doctor.findings import Level
 
@@ -52,7 +53,18 @@ def _found(call: Call, *, asks: bool) -> list[Finding]:
     user = sandbox.check_user(values.user, values.data)
     if user.level is findings.Level.PROBLEM:
         return [user]
-    return [*_of_machine(call.settings, user), *_of_models(call, os.environ, asks=asks)]
+    found = [*_of_machine(call.settings, user), *_of_models(call, os.environ, asks=asks)]
+    return [*map(_beside_the_point, found)] if asks else found
+
+
+def _beside_the_point(finding: Finding) -> Finding:
+    """Whoever asks about the model can use it though the port is taken: that keeps nothing but a server from it."""
+    from msgspec.structs import replace
+
+    from ai_whisperer.cli.doctor.findings import Level
+
+    is_port = finding.check == "Port" and finding.level is Level.PROBLEM
+    return replace(finding, level=Level.WARNING) if is_port else finding
 
 
 def _show(output: Output, finding: Finding) -> None:

@@ -18,6 +18,7 @@ from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
     from ai_whisperer.domain.tasks import StepRecord
+    from ai_whisperer.settings import Settings
 
 
 _OTHER_FILES = 200
@@ -71,6 +72,8 @@ async def serve(
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
             leaving.trouble = server.trouble
             call.output.note(f"{chosen.told('--model')}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+            for problem in await asyncio.to_thread(broken_templates, settings):
+                call.output.note(problem)
             if own_user.is_root():
                 server.warn(own_user.WARNING)
             address = server.address
@@ -84,6 +87,16 @@ async def serve(
             await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
     if isinstance(outcome, BaseException):
         raise outcome
+
+
+def broken_templates(settings: Settings) -> list[str]:
+    """The files of templates of which no agent can be made: who meets one later has no time for it."""
+    from ai_whisperer.server.serving import templates_of
+
+    broken = [each for each in templates_of(settings).list() if each.error is not None]
+    told = [f"This template cannot be used: {each.error}" for each in broken[:5]]
+    more = f" and {len(broken) - 5} more" if len(broken) > 5 else ""
+    return [*told, f"See all{more}: whisperer templates check"] if broken else []
 
 
 def _accept_loss(output: Output, data: Path) -> None:

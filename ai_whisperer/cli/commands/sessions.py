@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,7 +13,7 @@ from ai_whisperer.cli.arguments import YesOption
 from ai_whisperer.cli.calling import Call, Connected, command, group
 from ai_whisperer.cli.commands.limits import numbers_of
 from ai_whisperer.cli.confirming import confirmed
-from ai_whisperer.cli.connecting import session_names, template_names
+from ai_whisperer.cli.connecting import known_address, session_names, template_names
 from ai_whisperer.cli.fleet import cost, facts_of, tokens
 from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.printable import one_line
@@ -21,6 +22,10 @@ from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
 from ai_whisperer.domain.usage import UsageTotals
 from ai_whisperer.templates.library import TemplateEntry
+
+if TYPE_CHECKING:
+    from ai_whisperer.protocol.sessions import TemplateDetails
+    from ai_whisperer.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -76,13 +81,20 @@ async def list_templates(call: Connected) -> None:
 
 
 async def show_template(
-    call: Connected,
+    call: Call,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The name of the template.", autocompletion=template_names)
     ],
 ) -> None:
-    """Show a template: its definition and its prompt, and what of its file means nothing here."""
-    template = await call.client.get_template(name)
+    """Show a template: its definition and its prompt, and what of its file means nothing here.
+
+    Without a server the files are read as one that is started here would read them.
+    """
+    if known_address(call.settings.values) is None:
+        template = await asyncio.to_thread(_template_here, call.settings.values, name)
+    else:
+        async with call.server() as client:
+            template = await client.get_template(name)
     definition = template.definition
     call.output.details(
         template,
@@ -94,6 +106,18 @@ async def show_template(
             ("ignored", ", ".join(template.ignored)),
         ],
         body=definition.prompt,
+    )
+
+
+def _template_here(settings: Settings, name: str) -> TemplateDetails:
+    from ai_whisperer.server.serving import templates_of, toolbox_of
+    from ai_whisperer.server.template_details import details_of
+
+    return details_of(
+        templates_of(settings).get(name),
+        offered=toolbox_of(settings).tools,
+        servers=tuple(settings.mcp),
+        claude_folder=settings.claude_folder,
     )
 
 

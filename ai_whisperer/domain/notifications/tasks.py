@@ -123,10 +123,15 @@ class TaskCompleted(OfTask, frozen=True, kw_only=True):
     result: AnswerTold
 
 
-@notification("async.task.continuation", "asked for more and continues (continuation {number})", watched=False)
+@notification(
+    "async.task.continuation",
+    "[cut?was cut at its greatest length|asked for more] and continues (continuation {number})",
+    watched=False,
+)
 class TaskContinued(OfTask, frozen=True, kw_only=True):
-    """A task asked for more and continues in another.
+    """A task asked for more, or its answer was `cut` at its greatest length, and it continues in another.
 
+    The parts of a cut answer belong together as they are, blanks at their edges too; others are lines of their own.
     `locks` are those that the continuation holds in its place.
     """
 
@@ -134,6 +139,7 @@ class TaskContinued(OfTask, frozen=True, kw_only=True):
     number: int
     result: AnswerTold
     locks: list[str] | UnsetType = UNSET
+    cut: bool | UnsetType = UNSET
 
 
 @notification("async.task.joined", "took a message into its task", watched=False)
@@ -174,10 +180,16 @@ class TaskRestarting(OfTask, frozen=True, kw_only=True):
 
 @notification("async.task.delta", "writes ({channel}): {text}", watched=False)
 class TaskDelta(OfStep, frozen=True, kw_only=True):
-    """A piece of an answer as it is streamed; not numbered, not kept."""
+    """A piece of an answer as it is streamed; not numbered, not kept.
+
+    `offset` says how many characters of the attempt came before it. A model may close reasoning that it never opened
+    (`</think>`): from then on `analysis_until` says that all before this offset, in whatever channel it was sent, is
+    `analysis`. A viewer moves it there once.
+    """
 
     attempt: int
     channel: ChannelName
     text: str
     skipped: int | UnsetType = UNSET
     offset: int | UnsetType = UNSET
+    analysis_until: int | UnsetType = UNSET

@@ -56,7 +56,7 @@ class AgentDesk:
             origin=inherited(self._running.task),
         )
 
-    def reply_mail(self, *, mail_id: str, body: str, priority: Priority) -> MailRecord:
+    def reply_mail(self, *, mail_id: str, body: str, priority: Priority | None) -> MailRecord:
         post = self._agent.parts.mail
         found = None if self._found is None else self._found.mails.get(mail_id)
         original = own_mail(self._agent.agent_id, mail_id, post.in_memory(mail_id) or found)
@@ -66,7 +66,7 @@ class AgentDesk:
             self._decision,
             original,
             body=body,
-            priority=priority,
+            priority=priority or original.priority,
             mail_id=self._mail_id,
             origin=inherited(self._running.task),
         )

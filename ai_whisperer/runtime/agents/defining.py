@@ -16,9 +16,8 @@ from ai_whisperer.templates.claude import OWN_NAMES, denied_names, granted_names
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool
-from ai_whisperer.tools.machine import MACHINE_TOOLS
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
-from ai_whisperer.tools.registry import COORDINATION_TOOLS, ToolRegistry
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, ToolRegistry, machine_tools
 
 
 def definition_for(
@@ -157,7 +156,7 @@ def granted_by(template: Template, offered: Iterable[Tool], servers: Collection[
     names = [*COORDINATION_TOOLS, *(each.name for each in offered)]
     if stated is not None:
         granted = granted_names(stated).union(COORDINATION_TOOLS)
-        names = [name for name in dict.fromkeys((*names, *MACHINE_TOOLS)) if name in granted]
+        names = [name for name in dict.fromkeys((*names, *machine_tools())) if name in granted]
         names += [name for name in stated if server_of(name) in servers and not _denies_of_server(name, denied)]
     elif denied.isdisjoint(names):
         return template.definition.tools
@@ -166,7 +165,7 @@ def granted_by(template: Template, offered: Iterable[Tool], servers: Collection[
 
 def ignored_in(template: Template, offered: Iterable[Tool], servers: Collection[str]) -> tuple[str, ...]:
     """What the template's file says that means nothing here: fields, and tools that there are not."""
-    known = {*OWN_NAMES, *COORDINATION_TOOLS, *MACHINE_TOOLS, *(each.name for each in offered)}
+    known = {*OWN_NAMES, *COORDINATION_TOOLS, *machine_tools(), *(each.name for each in offered)}
     stated = template.outside_tools or ()
     missing = (f"tools: {name}" for name in stated if name not in known and server_of(name) not in servers)
     return tuple(dict.fromkeys((*template.ignored_fields, *missing)))

@@ -25,7 +25,6 @@ from ai_whisperer.store.attachments import AttachmentFiles
 from ai_whisperer.store.layout import WORK
 from ai_whisperer.templates.folders import TemplateKind
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.tools.files.removing import remove_beneath
 from ai_whisperer.tools.files.taking_over import take_over
 from ai_whisperer.tools.function import CancelSignal, in_thread
 from ai_whisperer.tools.workplace import FILE, OWN, OWN_AS_WRITTEN, SETTINGS_FILE, SHARED, TEMPORARY, Folder, Workplace
@@ -126,6 +125,8 @@ def take_over_work(root: Path, session_id: str) -> None:
 
 def remove_work(root: Path, path: Path) -> None:
     """Remove a folder with work in it; what cannot be removed is told in the log."""
+    from ai_whisperer.tools.files.removing import remove_beneath
+
     try:
         remove_beneath(root.resolve(), root.resolve() / path.relative_to(root))
     except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from operator import attrgetter
 from typing import Protocol
 
 from msgspec import UNSET
@@ -27,6 +29,8 @@ from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
+
+_NUMBER = attrgetter("number")
 
 
 class JournalParts(Protocol):
@@ -74,7 +78,7 @@ class TaskJournal:
         if self.steps[-1].number == step.number:
             self.steps[-1] = step
             return
-        index = next(i for i, known in enumerate(self.steps) if known.number >= step.number)
+        index = bisect_left(self.steps, step.number, key=_NUMBER)
         if self.steps[index].number == step.number:
             self.steps[index] = step
         else:
@@ -98,6 +102,7 @@ class TaskJournal:
             self.steps,
             max_steps=self._agent.limits.max_steps_per_task,
             output_schema=self.task.output_schema,
+            continues_cut=self.task.continues_cut,
         )
 
     def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:
@@ -190,10 +195,11 @@ class TaskJournal:
 
     def step(self, number: int) -> StepRecord | None:
         """The step of that number as it is recorded, if it is."""
-        for step in reversed(self.steps):
-            if step.number <= number:
-                return step if step.number == number else None
-        return None
+        steps = self.steps
+        if steps and steps[-1].number == number:
+            return steps[-1]
+        index = bisect_left(steps, number, key=_NUMBER)
+        return steps[index] if index < len(steps) and steps[index].number == number else None
 
     def settle_open_steps(self, decision: Decision) -> None:
         self.settle_open_tools(decision)

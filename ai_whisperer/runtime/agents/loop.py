@@ -45,6 +45,9 @@ _SECONDS_UNTIL_TAKEN_UP = 1.0
 _LARGE_BYTES = 256 << 10
 """A conversation of this size takes a turn of the event loop by itself."""
 
+_CALLS_AT_ONCE = 50
+"""So many calls of one answer begin before others have their turn."""
+
 
 class AILoop:
     """Does the steps of one running task. Its worker is an asyncio task that the loop owns."""
@@ -379,8 +382,10 @@ class AILoop:
             self.running.record_outside_result(decision, begun[0], result)
         else:
             async with asyncio.TaskGroup() as group:
-                for step in begun:
+                for number, step in enumerate(begun, 1):
                     group.create_task(self._call_tool(step))
+                    if number % _CALLS_AT_ONCE == 0:
+                        await asyncio.sleep(0)  # others have their turn, however many calls an answer asks for
             decision = self._decide()
         self._advance(decision)
 

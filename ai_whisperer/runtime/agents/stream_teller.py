@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from msgspec import UNSET, UnsetType
+
 from ai_whisperer.core.channel_markers import Channel
-from ai_whisperer.core.channels import ChannelParser
+from ai_whisperer.core.channels import ChannelDelta, ChannelParser
 from ai_whisperer.core.deltas import PendingDeltas
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.tasks import ChannelName, TaskDelta
@@ -33,6 +35,7 @@ class StreamTeller:
 
     __slots__ = (
         "_agent_id",
+        "_analysis_until",
         "_bus",
         "_clock",
         "_kept",
@@ -53,6 +56,7 @@ class StreamTeller:
         self._unheard: list[StreamEvent] = []
         self._kept: PendingDeltas | None = None
         self._offset = 0
+        self._analysis_until: int | UnsetType = UNSET
 
     def take(self, event: StreamEvent) -> None:
         if not self._bus.wants_deltas:
@@ -81,11 +85,15 @@ class StreamTeller:
                     self._send(Channel.ANALYSIS, event.text)
             case TextDelta():
                 self._parser = self._parser or ChannelParser()
-                for delta in self._parser.feed(event.text):
-                    self._send(delta.channel, delta.text)
+                self._send_all(self._parser.feed(event.text))
             case Finished():
-                for delta in () if self._parser is None else self._parser.finish():
-                    self._send(delta.channel, delta.text)
+                self._send_all([] if self._parser is None else self._parser.finish())
+
+    def _send_all(self, deltas: list[ChannelDelta]) -> None:
+        for delta in deltas:
+            if delta.reclassifies:
+                self._analysis_until = self._offset
+            self._send(delta.channel, delta.text)
 
     def _send(self, channel: Channel, text: str) -> None:
         step = self._step
@@ -97,6 +105,7 @@ class StreamTeller:
             channel=_NAMES[channel],
             text=text,
             offset=self._offset,
+            analysis_until=self._analysis_until,
         )
         note = Notification.unnumbered(
             told, session_id=self._session_id, cause=f"task:{step.task_id}", at=self._clock.now()

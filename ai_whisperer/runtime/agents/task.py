@@ -22,7 +22,7 @@ from ai_whisperer.core.next_step import (
     RequestModel,
 )
 from ai_whisperer.core.rambling import says_nothing_new, without_repetition
-from ai_whisperer.core.repeating import is_refused, not_run_again, refusals_at_end, repeats_before
+from ai_whisperer.core.repeating import Repeats, is_refused, not_run_again, refusals_at_end
 from ai_whisperer.core.supervising import INTERNAL
 from ai_whisperer.core.tasks import summary_of
 from ai_whisperer.domain.compactions import CompactedThread
@@ -141,8 +141,8 @@ class RunningTask:
             case Complete(response=response):
                 unseen = () if self.found is None else self.found.unseen
                 self._agent.parts.task_end.complete(decision, self, response, unseen=unseen)
-            case Continue(response=response):
-                self._continue(decision, response)
+            case Continue():
+                self._continue(decision, action)
             case Fail(failure=failure):
                 self._agent.parts.task_end.fail(decision, self, failure)
 
@@ -266,12 +266,13 @@ class RunningTask:
     def _begin_calls(self, decision: Decision, action: CallTools) -> CallTools:
         """Journal the beginning of the calls; run those that touch only the store. Returns what is left to do."""
         left: list[PendingCall] = []
+        repeated = Repeats(self.journal.steps)
         for pending in action.calls:
             step = self.journal.step_of(pending, at=decision.at)
             if self._agent.parts.waits and self._agent.parts.permission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
-            repeats = 0 if pending.interrupted is not None else repeats_before(self.journal.steps, pending.call)
+            repeats = 0 if pending.interrupted is not None else repeated.of(pending.call)
             if repeats and repeats >= self._agent.limits.max_same_calls:
                 self._refuse_again(decision, step, repeats)
             elif isinstance(tool, CoordinationTool):
@@ -291,7 +292,7 @@ class RunningTask:
     def _refuse_again(self, decision: Decision, step: StepRecord, repeats: int) -> None:
         """Do not make a call that was made often enough; the model is told so."""
         if step.call is not None:
-            if not any(map(is_refused, self.journal.steps)):
+            if not any(map(is_refused, reversed(self.journal.steps))):  # the last are refused, if any are
                 self._agent.parts.reached.refused(decision, self.journal.task, "max_same_calls", used=repeats)
             self.journal.record_result(decision, step, not_run_again(step.call, repeats))
 
@@ -371,7 +372,7 @@ class RunningTask:
             settled, self.on_settled = self.on_settled, None
             settled()
 
-    def _continue(self, decision: Decision, response: ChannelResponse) -> None:
+    def _continue(self, decision: Decision, action: Continue) -> None:
         parts, limit = self._agent.parts, self._agent.limits.max_continuations
         if self.journal.task.continuation >= limit:
             error = ContinuationLimitError(
@@ -380,7 +381,7 @@ class RunningTask:
             parts.task_end.fail(decision, self, failure_from(error))
             return
         locks = parts.waits.graph.held_by(self.journal.task.id)
-        parts.task_end.continue_in_another(decision, self, response, locks=locks)
+        parts.task_end.continue_in_another(decision, self, action.response, locks=locks, cut=action.cut)
 
     def accept_continuation(self, decision: Decision, following: TaskRecord) -> None:
         """The same agent continues the task in another."""

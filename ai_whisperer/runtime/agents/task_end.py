@@ -88,11 +88,11 @@ class TaskEnd:
         self._follow(decision, running)
 
     def continue_in_another(
-        self, decision: Decision, running: EndingTask, response: ChannelResponse, *, locks: list[str]
+        self, decision: Decision, running: EndingTask, response: ChannelResponse, *, locks: list[str], cut: bool
     ) -> None:
-        """The task asked for more: another continues it, with the locks that it holds."""
+        """The task asked for more, or was cut: another continues it, with the locks that it holds."""
         task = self._record(decision, running, TaskState.CONTINUED, response=response)
-        following = continuation_of(task, now=decision.at)
+        following = continuation_of(task, now=decision.at, cut=cut)
         decision.tell(
             TaskContinued(
                 agent_id=task.agent_id,
@@ -101,6 +101,7 @@ class TaskEnd:
                 number=following.continuation,
                 result=AnswerTold.of(response),
                 locks=locks or UNSET,
+                cut=cut or UNSET,
             )
         )
         for follow in self._continued:

@@ -16,7 +16,6 @@ from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.tools.function import Tool, ToolContext, in_thread
 from ai_whisperer.tools.mcp.listing import Listing
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
-from ai_whisperer.tools.mcp.received import keep
 from ai_whisperer.tools.mcp.resources import LIST, list_resources, read_resource, resource_result
 from ai_whisperer.tools.mcp.results import result_of
 from ai_whisperer.tools.mcp.server import McpServer, Tell
@@ -185,6 +184,8 @@ class McpTool(Tool):
 
     async def _shown(self, show: Callable[..., ToolResult], raw: Any, context: ToolContext) -> ToolResult:
         """What came as a model is shown it; binary data goes to disk."""
+        from ai_whisperer.tools.mcp.received import keep
+
         values = {"raw": raw, "keep": partial(keep, context.workplace)}
         result: ToolResult = await in_thread(show, values, context.cancelled)
         return result

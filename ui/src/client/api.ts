@@ -798,7 +798,8 @@ export interface OpenWait {
  * is the awaited mail that a task, or the one that it continues, is to answer. `outputSchema` is the JSON Schema that
  * the answer of the task has to fit; what the task causes does not inherit it. A `quiet` one was made by the runtime,
  * to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the `nextStep` joins
- * the task at work in its thread, if there is one.
+ * the task at work in its thread, if there is one. A task that `continuesCut` goes on within an answer which stopped at
+ * its greatest length: there is no line break between, nor a blank.
  */
 export interface Origin {
   rootId: string | null;
@@ -810,6 +811,7 @@ export interface Origin {
   outputSchema: Record<string, unknown> | null;
   quiet: boolean;
   nextStep: boolean;
+  continuesCut: boolean;
 }
 
 /** A tool call that waits for a person. */
@@ -2736,7 +2738,7 @@ export interface Notifications {
     taskId: string;
     result: AnswerTold;
   };
-  /** A task asked for more and continues in another. */
+  /** A task asked for more, or its answer was `cut` at its greatest length, and it continues in another. */
   "async.task.continuation": {
     agentId: string;
     taskId: string;
@@ -2744,6 +2746,7 @@ export interface Notifications {
     number: number;
     result: AnswerTold;
     locks?: string[];
+    cut?: boolean;
   };
   /** A message went into the task at work in its conversation, before this step of it; the answer is for both. */
   "async.task.joined": {
@@ -2787,6 +2790,7 @@ export interface Notifications {
     text: string;
     skipped?: number;
     offset?: number;
+    analysisUntil?: number;
   };
   /** A piece of what a tool writes while it runs; not numbered, not kept. */
   "step.output": {

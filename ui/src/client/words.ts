@@ -18,7 +18,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "async.task.started": "{@agentId} started a task ({kind:words}[attempt>1?, attempt {attempt}])",
   "async.task.progress": "{@agentId} reported progress[ of {percent:count} %][: {note}]",
   "async.task.completed": "{@agentId} finished its task[: {result.final}]",
-  "async.task.continuation": "{@agentId} asked for more and continues (continuation {number})",
+  "async.task.continuation": "{@agentId} [cut?was cut at its greatest length|asked for more] and continues (continuation {number})",
   "async.task.joined": "{@agentId} took a message into its task",
   "async.task.error": "{@agentId} failed at its task[state=dead?, now a dead letter]: {error.message}",
   "async.task.cancelled": "{@agentId} had a task cancelled[: {reason}]",

@@ -1,5 +1,6 @@
 import { create } from "zustand";
 import type { ConnectionState, Notification, ServerInfo, SessionSummary } from "../client/client";
+import type { Part } from "../parts/continuations";
 import { EMPTY, type World } from "../projection/world";
 
 /** The pieces of an answer that is being written, by channel. They are gone when its step has ended. */
@@ -13,6 +14,12 @@ export interface Stream {
   readonly final: string;
   /** What a tool writes while it runs. */
   readonly output: string;
+  /** The parts of the answer that this one continues, as far as the page has seen them end. */
+  readonly earlier: readonly Part[];
+  /** Whether it goes on where the last of these was cut. */
+  readonly continuesCut: boolean;
+  /** Whether what the attempt had written turned out to be reasoning. */
+  readonly isReclassified: boolean;
 }
 
 /** Where the page stands in the past. */

@@ -5,6 +5,7 @@ import { Route } from "wouter";
 import type { Notification, ServerInfo } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { tell, usePage } from "../../src/state/page";
+import { NOTHING_WRITTEN } from "../../src/state/streams";
 import AgentView from "../../src/views/agent/AgentView";
 import { aMail, anOrigin, aStep, aTask, NOTHING_USED } from "./records";
 import { note, renderAt, setStage } from "./stage";
@@ -169,8 +170,8 @@ describe("tasks", () => {
   test("what is being written appears as it comes", async () => {
     show("?task=t", { "task.list": () => ({ tasks: [aTask("t", { state: "running" })] }) });
     await screen.findByRole("list", { name: "Steps" });
-    const stream = { agentId: "alice", taskId: "t", stepId: "t.1", attempt: 1, analysis: "", commentary: "" };
-    settle(() => usePage.setState({ streams: new Map([["t", { ...stream, final: "Half a", output: "" }]]) }));
+    const stream = { ...NOTHING_WRITTEN, agentId: "alice", taskId: "t", stepId: "t.1", attempt: 1 };
+    settle(() => usePage.setState({ streams: new Map([["t", { ...stream, final: "Half a" }]]) }));
     expect((await screen.findByRole("region", { name: "Being written" })).textContent).toMatch(/Half a/);
   });
 

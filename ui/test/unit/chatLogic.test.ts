@@ -4,6 +4,7 @@ import { reduce } from "../../src/projection/reduce";
 import { EMPTY } from "../../src/projection/world";
 import { tell, usePage } from "../../src/state/page";
 import { loadSeen, markSeen, seenKey, seenOf, unreadIn, unreadOf, useSeen } from "../../src/state/seen";
+import { NOTHING_WRITTEN } from "../../src/state/streams";
 import { candidates, completed, mentionAt } from "../../src/views/chats/completion";
 import { doingOf } from "../../src/views/chats/doing";
 import { draftOf, keepDraft } from "../../src/views/chats/drafts";
@@ -164,16 +165,7 @@ describe("what is known of a room", () => {
   });
 
   test("what continues a task is written in it", () => {
-    const stream = {
-      agentId: "ann",
-      taskId: "t1~2",
-      stepId: "s",
-      attempt: 1,
-      analysis: "",
-      commentary: "",
-      final: "",
-      output: "",
-    };
+    const stream = { ...NOTHING_WRITTEN, agentId: "ann", taskId: "t1~2", stepId: "s", attempt: 1 };
     expect(streamOf(new Map([["t1~2", stream]]), "t1")).toBe(stream);
     expect(streamOf(new Map([["t10", stream]]), "t1")).toBeUndefined();
   });

@@ -129,5 +129,6 @@ export function anOrigin(): TaskRecord["origin"] {
     outputSchema: null,
     quiet: false,
     nextStep: false,
+    continuesCut: false,
   };
 }

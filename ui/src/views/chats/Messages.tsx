@@ -3,12 +3,14 @@ import { Link } from "wouter";
 import { useShallow } from "zustand/react/shallow";
 import type { MessageRecord } from "../../client/client";
 import { Attachments } from "../../parts/Attachments";
+import { joinedFinal } from "../../parts/continuations";
 import { Markdown } from "../../parts/Markdown";
 import { At } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
 import { useName } from "../../state/names";
 import { type Stream, useIsPast, usePage, useWorld } from "../../state/page";
+import { NOTHING_WRITTEN } from "../../state/streams";
 import { Doing } from "./Doing";
 import { doingOf } from "./doing";
 import { type Ending, type Known, notAsked } from "./known";
@@ -80,7 +82,8 @@ function AnswerCell({ answer, mentions }: { answer: Answer; mentions: readonly s
   const isSaid = message !== null;
   const stream = useLastStream(taskId, isSaid);
   const doing = useWorld(useShallow((world) => (isSaid ? null : doingOf(world, agentId, taskId))));
-  const isWriting = Boolean(stream?.final) && (doing === null || doing.kind === "works");
+  const text = message?.text ?? (stream ? joinedFinal([...stream.earlier, stream]) : "");
+  const isWriting = text !== "" && (doing === null || doing.kind === "works");
   return (
     <article
       className={message ? "chat-message" : "chat-message chat-message-open"}
@@ -97,8 +100,8 @@ function AnswerCell({ answer, mentions }: { answer: Answer; mentions: readonly s
         </span>
       </header>
       <Thoughts taskId={taskId} stream={message ? null : (stream ?? NOTHING_WRITTEN)} />
-      {message || stream?.final ? (
-        <Markdown text={message?.text ?? stream?.final ?? ""} mentions={mentions} isGrowing={message === null} />
+      {message || text !== "" ? (
+        <Markdown text={text} mentions={mentions} isGrowing={message === null} />
       ) : (
         doing?.kind === "works" && (
           <p className="chat-dots" aria-hidden="true">
@@ -112,17 +115,13 @@ function AnswerCell({ answer, mentions }: { answer: Answer; mentions: readonly s
   );
 }
 
-const NOTHING_WRITTEN: Stream = {
-  ...{ agentId: "", taskId: "", stepId: "", attempt: 0 },
-  ...{ analysis: "", commentary: "", final: "", output: "" },
-};
-
 /** What is being written in a task. It stays in sight between its step's end and its message. */
 function useLastStream(taskId: string, isSaid: boolean): Stream | undefined {
   const isPast = useIsPast();
   const stream = usePage((page) => (isSaid || isPast ? undefined : streamOf(page.streams, taskId)));
   const last = useRef(stream);
-  if (stream !== undefined) last.current = stream;
+  const isBetweenSteps = stream?.stepId === "" && last.current?.taskId === stream.taskId;
+  if (stream !== undefined && !isBetweenSteps) last.current = stream;
   return isPast ? undefined : last.current;
 }
 

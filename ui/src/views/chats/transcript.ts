@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { ChannelResponse, MessageRecord, TaskRecord } from "../../client/client";
-import { continuationId, isContinuation } from "../../parts/continuations";
+import { continuationId, isContinuation, joinedFinal } from "../../parts/continuations";
 import type { Room } from "../../projection/world";
 import { listen, type Stream, usePage } from "../../state/page";
 import { server } from "../../state/server";
@@ -88,14 +88,16 @@ async function parts(sessionId: string, taskId: string): Promise<TaskRecord[]> {
 
 /** The channels of an answer; all of those that continue it together. */
 export async function channelsOf(sessionId: string, taskId: string): Promise<ChannelResponse> {
-  const results = (await parts(sessionId, taskId)).flatMap(({ result }) => (result === null ? [] : [result]));
-  const joined = (name: "analysis" | "commentary" | "final") =>
-    results
-      .map((result) => result[name])
+  const answered = (await parts(sessionId, taskId)).flatMap(({ result, origin }) =>
+    result === null ? [] : [{ ...result, continuesCut: origin?.continuesCut ?? false }],
+  );
+  const joined = (name: "analysis" | "commentary") =>
+    answered
+      .map((part) => part[name])
       .filter((text) => text !== "")
-      .join("\n\n");
-  const output = results.at(-1)?.output ?? null;
-  return { analysis: joined("analysis"), commentary: joined("commentary"), final: joined("final"), output };
+      .join("\n");
+  const output = answered.at(-1)?.output ?? null;
+  return { analysis: joined("analysis"), commentary: joined("commentary"), final: joinedFinal(answered), output };
 }
 
 const MOST_ENDINGS = 5_000;

@@ -1,4 +1,4 @@
-"""W11, providers together: a crowd of agents at a provider that takes few requests at a time and refuses all others.
+"""W12, providers together: a crowd of agents at a provider that takes few requests at a time and refuses all others.
 
 The provider is another process, and its log says what it took and what it refused. The raw limit is the time in which
 it could answer all of them if it was never idle.
@@ -17,7 +17,7 @@ from bench.probe import Probe, Sample, Samples, in_fresh_process, values_of
 from bench.report import Figure, Target
 from bench.w9_models import provider
 
-TITLE = "W11"
+TITLE = "W12"
 AGENTS = 512
 AT_ONCE = 20
 REQUESTS = 3
