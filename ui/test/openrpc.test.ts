@@ -117,6 +117,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["limits.set", { sessionId, limits: { max_queue_length: 50 } }];
   yield ["limits.get", { sessionId, agentId }];
   yield ["approval.list", { sessionId }];
+  yield ["question.list", { sessionId }];
   yield ["tool.list"];
   yield ["usage.get", { sessionId }];
   yield ["events.list", { sessionId }];
@@ -139,6 +140,9 @@ const NOT_CALLED = [
   "mail.mark",
   "mail.reply",
   "mcp.start",
+  "question.answer",
+  "question.get",
+  "question.refuse",
   "task.dismiss",
 ];
 

@@ -24,7 +24,7 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
 class StepStarted(OfStep, frozen=True, kw_only=True):
     """A model request or a tool call began.
 
-    `attempt` and `started_at`, when it first began, are there if it is begun again.
+    `attempt` and `started_at`, when it first began since its task did, are there if it is begun again.
     """
 
     kind: StepKind

@@ -230,7 +230,10 @@ class RunningTask:
         elif step.retry_at is not None:
             return  # the next attempt is journaled when its time has come
         else:
-            step = replace(step, attempt=step.attempt + 1)
+            # Of a task that was retried it begins now, as far as anybody has been told: see `snapshots`.
+            is_of_before = step.started_at < (self.journal.task.started_at or 0.0)
+            began_at = decision.at if is_of_before else step.started_at
+            step = replace(step, attempt=step.attempt + 1, started_at=began_at)
         self.journal.record_step(decision, step)
         self.journal.tell_started(decision, step)
 
