@@ -90,6 +90,11 @@ def _names(members: Any) -> tuple[str, ...]:
     return tuple(agent_name(member) for member in members)
 
 
+def _check_thread(given: Any) -> None:
+    """A message to a task at work may name a thread that the runtime has named; the server knows which there are."""
+    checked_id(given.replace("~", "-") if isinstance(given, str) else given)
+
+
 CHECKS: Mapping[str, Check] = {
     "after": checked_position,
     "agent_id": agent_name,
@@ -127,7 +132,7 @@ CHECKS: Mapping[str, Check] = {
     "text": _kept(check_message_text),
     "older_than": age_in_seconds,
     "thread_id": checked_id,
-    "send_task.thread_id": _text("thread_id"),
+    "send_task.thread_id": _kept(_check_thread),
     "delete_thread.thread_id": _text("id of a thread", max_bytes=_MAX_ID_BYTES),
     "timeout_seconds": _kept(lambda given: deadline_after(given, now=0.0)),
     "title": _kept(check_title),

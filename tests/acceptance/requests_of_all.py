@@ -17,6 +17,7 @@ KNOWN: Mapping[str, Any] = {
     "taskId": "task-1",
     "approvalId": "task-1.2",
     "questionId": "task-1.2",
+    "answer": "yes",
     "mailId": "mail-1",
     "roomId": "room-1",
     "scheduleId": "schedule-1",

@@ -184,6 +184,22 @@ async def use_questions(client: Client) -> None:
         await client.refuse_question("nobody.2", reason="no")
 
 
+async def use_context(client: Client) -> None:
+    assert (await client.get_context("alice", thread_id="t")).thread_id == "t"
+    made = await client.wait_task(await client.compact_context("alice", thread_id="t"))
+    assert made.state is TaskState.COMPLETED
+
+
+async def use_retention(client: Client) -> None:
+    assert "tasks" in [part.name for part in (await client.storage()).parts]
+    assert (await client.prune(older_than="1d", dry_run=True)).erased.tasks == 0
+    assert (await client.delete_thread("alice", "t")).id == "t"
+    room = await client.create_room(["alice"], title="gone")
+    assert (await client.delete_room(room)).id == room.id
+    await client.create_agent("carl")
+    assert (await client.delete_agent("carl")).agent_id == "carl"
+
+
 async def use_limits(client: Client) -> None:
     report = await client.set_limits({"max_queue_length": 77}, agent_id="alice")
     assert report.agent_id == "alice"
@@ -237,7 +253,9 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
             use_approvals,
             use_questions,
             use_limits,
+            use_context,
             use_sessions,
+            use_retention,
         ):
             await use(remembering)
 

@@ -164,6 +164,7 @@ GOOD: dict[str, Any] = {
     "mail_id": "mail",
     "approval_id": "there.2",
     "question_id": "there.2",
+    "thread_id": "talk",
     "answer": "yes",
     "state": "read",
     "event": "e",

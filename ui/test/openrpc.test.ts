@@ -123,6 +123,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["limits.set", { sessionId, limits: { max_queue_length: 50 } }];
   yield ["limits.get", { sessionId, agentId }];
   yield ["approval.list", { sessionId }];
+  yield ["question.list", { sessionId }];
   yield ["tool.list"];
   yield ["usage.get", { sessionId }];
   yield ["events.list", { sessionId }];
@@ -151,6 +152,9 @@ const NOT_CALLED = [
   "mail.reply",
   "mcp.start",
   "memory.read",
+  "question.answer",
+  "question.get",
+  "question.refuse",
   "session.import",
   "task.dismiss",
 ];

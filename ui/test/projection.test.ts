@@ -103,6 +103,7 @@ describe("a world that is kept up to date by the log", () => {
     const seen = new Set<string>(lives.flatMap(({ notes }) => notes.map(({ name }) => name)));
     const wanted = [
       ...["agent.redefined", "agent.sleep_changed", "agent.tools_missing", "clock.changed", "session.opened"],
+      ...["async.task.joined", "question.answered", "question.refused", "question.withdrawn"],
       ...["approval.withdrawn", "lock.broken", "lock.expired", "lock.wait_ended", "resource.granted", "switch.ended"],
       ...[
         "async.task.continuation",
@@ -116,7 +117,7 @@ describe("a world that is kept up to date by the log", () => {
     ];
     expect(wanted.filter((name) => !seen.has(name))).toEqual([]);
     const kinds = lives.flatMap(({ snapshots }) => snapshots.flatMap(({ waits }) => waits.map(({ kind }) => kind)));
-    expect([...new Set(kinds)].sort()).toEqual(["approval", "lock", "reply", "resource"]);
+    expect([...new Set(kinds)].sort()).toEqual(["approval", "lock", "question", "reply", "resource"]);
     const agents = lives.flatMap(({ snapshots }) => snapshots.flatMap(({ agents }) => agents));
     expect(agents.some(({ retryAt }) => retryAt !== null)).toBe(true);
     expect(agents.some(({ deadTasks }) => deadTasks > 0)).toBe(true);

@@ -29,8 +29,8 @@ class StepOutput(OfStep, frozen=True, kw_only=True):
 class StepStarted(OfStep, frozen=True, kw_only=True):
     """A model request, a tool call or a compaction began. A request that would be too long becomes a compaction.
 
-    `attempt` and `started_at`, when it first began, are there if it is begun again. `model` is which of its models an
-    agent asks that has several.
+    `attempt` and `started_at`, when it first began since its task did, are there if it is begun again. `model` is which
+    of its models an agent asks that has several.
     """
 
     kind: StepKind

@@ -120,7 +120,10 @@ class TaskJournal:
     def begin_again(self, decision: Decision, step: StepRecord) -> None:
         """Begin a step under its number once more, unless it waits: its next attempt is journaled at its time."""
         if step.retry_at is None:
-            step = replace(step, attempt=step.attempt + 1)
+            # Of a task that was retried it begins now, as far as anybody has been told: see `snapshots`.
+            is_of_before = step.started_at < (self.task.started_at or 0.0)
+            began_at = decision.at if is_of_before else step.started_at
+            step = replace(step, attempt=step.attempt + 1, started_at=began_at)
             self.record_step(decision, step)
             self.tell_started(decision, step)
 

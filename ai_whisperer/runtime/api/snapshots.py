@@ -98,8 +98,13 @@ def _task(session: OpenSession, task: TaskRecord, steps: list[StepRecord]) -> Op
         queued_at=task.created_at,
         started_at=task.started_at,
         last_step_at=last_step_at(task, steps) if runs else None,
-        steps=tuple(_step(session, step) for step in steps if step.state is StepState.STARTED),
+        steps=tuple(_step(session, step) for step in steps if _is_under_way(step, task)),
     )
+
+
+def _is_under_way(step: StepRecord, task: TaskRecord) -> bool:
+    """Whether the step has begun; that of a task which was retried is to be begun again, and nobody was told of it."""
+    return step.state is StepState.STARTED and step.started_at >= (task.started_at or 0.0)
 
 
 def _step(session: OpenSession, step: StepRecord) -> OpenStep:
