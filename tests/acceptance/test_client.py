@@ -18,6 +18,7 @@ from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.task_events import TaskEnded
 from ai_whisperer.domain.tasks import Budget, TaskState
 from ai_whisperer.errors import (
+    ArchiveError,
     InvalidInputError,
     TaskEndedError,
     UnknownAgentError,
@@ -196,6 +197,8 @@ async def use_retention(client: Client) -> None:
     assert (await client.delete_thread("alice", "t")).id == "t"
     room = await client.create_room(["alice"], title="gone")
     assert (await client.delete_room(room)).id == room.id
+    with pytest.raises(ArchiveError, match=r"gone\.zip"):
+        await client.import_session("gone.zip")
     await client.create_agent("carl")
     assert (await client.delete_agent("carl")).agent_id == "carl"
 

@@ -165,6 +165,8 @@ GOOD: dict[str, Any] = {
     "approval_id": "there.2",
     "question_id": "there.2",
     "thread_id": "talk",
+    "file": "gone.zip",
+    "mails": [],
     "answer": "yes",
     "state": "read",
     "event": "e",

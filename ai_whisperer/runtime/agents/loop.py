@@ -304,7 +304,7 @@ class AILoop:
             if wanted is not None:
                 self._begin_compaction(journal.steps[-1], wanted)
                 return
-        answered = await self._ask(conversation.inquiry())
+        answered = await self._ask(conversation.inquiry)
         if answered is None:
             return
         if answered.error is not None:
@@ -319,13 +319,17 @@ class AILoop:
         self._release()
         self._advance(decision)
 
-    async def _ask(self, inquiry: Inquiry) -> StepRecord | None:
-        """Ask a model once. None if the attempt has failed and is to be repeated, or if the loop is held up."""
+    async def _ask(self, inquire: Callable[[], Inquiry]) -> StepRecord | None:
+        """Ask a model once. None if the attempt has failed and is to be repeated, or if the loop is held up.
+
+        What is asked is put together when the tools of MCP servers are known.
+        """
         if self.running.journal.steps[-1].retry_at is not None and not await waited_for_retry(self._agent, self):
             self._next = None  # held up between two attempts
             return None
         if self._agent.registry.mcp is not None:
             await prepare_mcp(self._agent, self)  # first: whoever waits for a server keeps nothing from others
+        inquiry = inquire()
         try:
             asked = await model_turn(self._agent, self, inquiry)
         except NoTurnError as error:
@@ -363,7 +367,7 @@ class AILoop:
         inquiry = await making.prepare()
         step: StepRecord | None = journal.steps[-1]
         if inquiry is not None:
-            step = await self._ask(inquiry)
+            step = await self._ask(lambda: inquiry)
         if step is None:
             return
         decision = self._decide()
