@@ -56,6 +56,11 @@ RECORDS = (
     "ai_whisperer.domain.events",
     "ai_whisperer.domain.schedules",
     "ai_whisperer.domain.rooms",
+    "ai_whisperer.domain.attachments",
+    "ai_whisperer.domain.memory",
+    "ai_whisperer.domain.compactions",
+    "ai_whisperer.domain.providers",
+    "ai_whisperer.domain.retention",
     "ai_whisperer.domain.conversation",
     "ai_whisperer.domain.definition",
     "ai_whisperer.templates.parsing",
@@ -246,7 +251,7 @@ def _python() -> Iterator[str]:
     for module, name in CLASSES:
         yield from _class(name, getattr(import_module(module), name))
     yield from ["", "## Functions", ""]
-    for name in ("tool", "load_template", "accept_loss"):
+    for name in ("tool", "load_template", "accept_loss", "backup", "restore", "export_session", "import_into_folder"):
         yield from _function(name, getattr(ai_whisperer, name))
     yield from ["", "## Scripting", "", inspect.getdoc(scripting) or ""]
     for name in scripting.__all__:

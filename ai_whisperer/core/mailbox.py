@@ -153,6 +153,8 @@ def check_each(drafts: Sequence[MailDraft], check: Callable[[MailDraft], None]) 
 
 def checked_drafts(mails: Sequence[MailDraft]) -> list[MailDraft]:
     """The mails that are to be sent at once; raises `InvalidInputError` unless they can be told apart."""
+    if isinstance(mails, str) or not isinstance(mails, Iterable):
+        raise InvalidInputError(f"Give a list of mails, not {type(mails).__name__}; none was sent.")
     drafts = list(mails)
     if len(drafts) > MAX_MAILS:
         raise InvalidInputError(

@@ -75,7 +75,8 @@ def test_a_subscription_begins_after_its_cursor_and_goes_on(server: ServerInThre
         last = last_seq(client, session)
         subscribed = client.call("events.subscribe", sessionId=session, after=3)
         created_at = client.call("session.get", sessionId=session)["createdAt"]
-        assert subscribed == {"sessionId": session, "after": 3, "lastSeq": last, "createdAt": created_at}
+        expected = {"sessionId": session, "after": 3, "firstSeq": 1, "lastSeq": last, "createdAt": created_at}
+        assert subscribed == expected
         assert numbers(read_up_to(client, last)) == list(range(4, last + 1))
         work(client, session)
         later = last_seq(client, session)
