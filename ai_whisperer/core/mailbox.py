@@ -153,16 +153,17 @@ def check_each(drafts: Sequence[MailDraft], check: Callable[[MailDraft], None]) 
 
 def checked_drafts(mails: Sequence[MailDraft]) -> list[MailDraft]:
     """The mails that are to be sent at once; raises `InvalidInputError` unless they can be told apart."""
-    if isinstance(mails, str) or not isinstance(mails, Iterable):
-        raise InvalidInputError(f"Give a list of mails, not {type(mails).__name__}; none was sent.")
+    given: object = mails
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"Give a list of mails, not {type(given).__name__}; none was sent.")
     drafts = list(mails)
     if len(drafts) > MAX_MAILS:
         raise InvalidInputError(
             f"{len(drafts):,} mails are too many for one call, which takes {MAX_MAILS:,}; none was sent. Use several."
         )
     check_each(drafts, _check_draft)
-    given = Counter(draft.mail_id for draft in drafts if draft.mail_id is not None)
-    twice = [mail_id for mail_id, count in given.items() if count > 1]
+    ids = Counter(draft.mail_id for draft in drafts if draft.mail_id is not None)
+    twice = [mail_id for mail_id, count in ids.items() if count > 1]
     if twice:
         raise InvalidInputError(f"The id '{twice[0]}' is given to several mails; none was sent. Give each its own.")
     return drafts
