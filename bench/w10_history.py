@@ -27,12 +27,12 @@ AGENTS = 100
 THREADS = 5
 """So many of each agent."""
 
-_SESSION = "default"
+SESSION = "default"
 _ANSWER = AnswerTold.of(ChannelResponse(final="Both facts are known."))
 _IN_UNIT = 500
-_ASKED = 10
+ASKED = 10
 """So many agents are asked, in turn."""
-_TIMES = 200
+TIMES = 200
 """So often each call is made, after each of those agents was asked once: the first one reads cold pages of the file."""
 _READ = 5
 """So many are read of what each has, which is no less when few are stored."""
@@ -55,30 +55,37 @@ def figures(samples: Samples) -> list[Figure]:
     flat = Target(_MAX_GROWTH, of="raw")
     return [
         both("a session opened (raw: 1,000 tasks and mails stored)", "opening_ms", flat),
-        *(both(name, name, flat) for name in _CALLS),
+        *(both(name, name, flat) for name in CALLS),
         Figure("on disk, an item", "bytes", values_of(samples, "many", "bytes_per_item")),
     ]
 
 
 async def opened(folder: Path, *, items: int) -> Sample:
-    await _fill(folder, items // 2)
+    await fill(folder, items // 2)
     size = _size(folder)
-    await _open(folder)  # what is loaded once, and the pages of the file
+    await open_and_close(folder)  # what is loaded once, and the pages of the file
     watch = Stopwatch()
-    await _open(folder)
+    await open_and_close(folder)
     sample = {"opening_ms": watch.read()[1] * 1000, "bytes_per_item": size / items}
     async with AsyncAgentSessionManager(folder, model="scripted") as manager:
-        for number in range(_ASKED):
-            await manager.pause_agent(f"agent-{number}")  # what is sent is kept, and nothing else is done
-        for name, call in _CALLS.items():
-            for number in range(_ASKED):
-                await call(manager, f"agent-{number}")
-            watch = Stopwatch()
-            for number in range(_TIMES):
-                await call(manager, f"agent-{number % _ASKED}")
-            sample[name] = watch.read()[1] / _TIMES * 1000
+        sample |= await times_of_calls(manager)
         assert (await manager.usage()).total.tasks == items // 2
     return sample
+
+
+async def times_of_calls(manager: AsyncAgentSessionManager) -> dict[str, float]:
+    """Milliseconds of processor time of each of the calls."""
+    found = {}
+    for number in range(ASKED):
+        await manager.pause_agent(f"agent-{number}")  # what is sent is kept, and nothing else is done
+    for name, call in CALLS.items():
+        for number in range(ASKED):
+            await call(manager, f"agent-{number}")
+        watch = Stopwatch()
+        for number in range(TIMES):
+            await call(manager, f"agent-{number % ASKED}")
+        found[name] = watch.read()[1] / TIMES * 1000
+    return found
 
 
 async def _threads(manager: AsyncAgentSessionManager, agent_id: str) -> None:
@@ -118,7 +125,7 @@ async def _snapshot(manager: AsyncAgentSessionManager, agent_id: str) -> None:
     assert any(status.agent_id == agent_id for status in (await manager.snapshot()).agents)
 
 
-_CALLS: dict[str, Callable[[AsyncAgentSessionManager, str], Awaitable[None]]] = {
+CALLS: dict[str, Callable[[AsyncAgentSessionManager, str], Awaitable[None]]] = {
     "the threads of an agent listed": _threads,
     "the last mails of an agent": _mailbox,
     "the last tasks of an agent": _tasks,
@@ -134,19 +141,19 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.db*"))
 
 
-async def _open(folder: Path) -> None:
+async def open_and_close(folder: Path) -> None:
     async with AsyncAgentSessionManager(folder, model="scripted"):
         pass
 
 
-async def _fill(folder: Path, pairs: int) -> None:
+async def fill(folder: Path, pairs: int) -> None:
     """Store so many tasks that have ended, and as many mails that were read, as if they had been there."""
     store = SqliteStore.open(folder, synchronous="OFF")
     unit = Unit()
     for number in range(AGENTS):
         unit.insert_agent(
             AgentRecord(
-                session_id=_SESSION,
+                session_id=SESSION,
                 id=f"agent-{number}",
                 definition=AgentDefinition(model="scripted"),
                 state=AgentState.IDLE,
@@ -164,9 +171,9 @@ async def _fill(folder: Path, pairs: int) -> None:
     for number in range(AGENTS):
         agent_id, count = f"agent-{number}", len(range(number, pairs, AGENTS))
         used = Usage(input_tokens=count, model_calls=count)
-        unit.put_totals(AgentTotals(session_id=_SESSION, agent_id=agent_id, tasks=count, usage=used, active_at=2.0))
+        unit.put_totals(AgentTotals(session_id=SESSION, agent_id=agent_id, tasks=count, usage=used, active_at=2.0))
         link = Link(kind=LinkKind.MAIL, sender=USER, recipient=agent_id, count=count, last_at=2.0)
-        unit.put_link(_SESSION, link)
+        unit.put_link(SESSION, link)
     await store.submit(unit)
     await store.close()
 
@@ -174,7 +181,7 @@ async def _fill(folder: Path, pairs: int) -> None:
 def _store_pair(unit: Unit, number: int) -> None:
     agent_id, task_id, at = f"agent-{number % AGENTS}", f"{number:024x}", 1.0 + number
     task = TaskRecord(
-        session_id=_SESSION,
+        session_id=SESSION,
         id=task_id,
         agent_id=agent_id,
         thread_id=f"thread-{number // AGENTS % THREADS}",
@@ -190,7 +197,7 @@ def _store_pair(unit: Unit, number: int) -> None:
         finished_at=at,
     )
     step = StepRecord(
-        session_id=_SESSION,
+        session_id=SESSION,
         task_id=task_id,
         number=1,
         kind=StepKind.MODEL,
@@ -201,7 +208,7 @@ def _store_pair(unit: Unit, number: int) -> None:
         requests=1,
     )
     mail = MailRecord(
-        session_id=_SESSION,
+        session_id=SESSION,
         id=f"m{task_id}",
         thread_id=f"m{task_id}",
         sender=USER,
@@ -222,4 +229,4 @@ def _store_pair(unit: Unit, number: int) -> None:
         TaskQueued.of(task, summary=task.prompt, by=None),
         TaskCompleted(agent_id=agent_id, task_id=task_id, result=_ANSWER),
     ):
-        unit.notes.append(Note(_SESSION, f"task:{task_id}", at, told))
+        unit.notes.append(Note(SESSION, f"task:{task_id}", at, told))

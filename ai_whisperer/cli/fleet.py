@@ -102,6 +102,7 @@ def facts_of(definition: AgentDefinition, *, inherited: str = "") -> Iterator[tu
     yield "model", ", then ".join(names)
     yield "settings", _stated(definition.settings)
     yield "cut_answers", definition.cut_answers if definition.cut_answers is not CutAnswers.CONTINUE else ""
+    yield "context", _stated(definition.context)
     yield "tools", _tools(definition.tools)
     yield "approve", ", ".join(definition.approve)
     yield "folders", ", ".join(f"{name} ({access})" for name, access in definition.folders.items())

@@ -111,7 +111,9 @@ async def wait_task(caller: Caller, params: tasks.WaitTask) -> TaskRecord:
 async def post_message(caller: Caller, params: rooms.PostMessage) -> MessageRecord:
     session = await caller.session(params.session_id)
     parts = [part.file for part in params.parts]
-    return await session.post_message(params.room_id, params.text, message_id=params.message_id, parts=parts)
+    return await session.post_message(
+        params.room_id, params.text, message_id=params.message_id, parts=parts, deliver=params.deliver
+    )
 
 
 @answers(subscriptions.SUBSCRIBE)

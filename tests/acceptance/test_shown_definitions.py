@@ -19,6 +19,7 @@ STATED = {
     "model": "scripted",
     "settings": {"temperature": 0.25},
     "cut_answers": "final",
+    "context": {"window": 8000},
     "tools": ["read_file", "check_mail"],
     "folders": {"shared": "read"},
     "working_folder": "shared",

@@ -85,7 +85,7 @@ def test_an_unknown_setting_is_an_error_that_suggests_the_right_one(
 def test_help_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "send", "-h"]) == 0
     told = capsys.readouterr().out
-    assert "Give an agent a task." in told
+    assert "Give an agent a task" in told
     assert "--session TEXT" in told
     assert told.isascii()
     assert main([]) == 2

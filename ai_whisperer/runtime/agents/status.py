@@ -76,7 +76,8 @@ def as_it_is_now(parts: Parts, stored: TaskRecord) -> TaskRecord:
     loop = parts.roster.running.get(stored.id)
     if loop is not None:
         return loop.task
-    waiting = parts.roster.agents[stored.agent_id].work.find_waiting(stored.id)
+    agent = parts.roster.agents.get(stored.agent_id)  # it may have been deleted
+    waiting = None if agent is None else agent.work.find_waiting(stored.id)
     return waiting or parts.kernel.ended_lately.get(stored.id) or stored
 
 
