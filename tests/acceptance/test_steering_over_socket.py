@@ -120,7 +120,7 @@ def test_what_a_person_types_in_a_chat_while_an_agent_works_is_heard_at_once(
                 async for note in watched:
                     if note.name == "lock.waiting" and note.params["name"] == "west":
                         break
-                while not conversation.awaited:  # it hears of the same over a subscription of its own
+                while not conversation.awaited:  # noqa: ASYNC110 - heard over a subscription of its own
                     await asyncio.sleep(0)
                 yield "not so deep"
                 await client.release_lock("west", lock.token)
