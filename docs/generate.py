@@ -109,7 +109,7 @@ Answers are streamed as `async.task.delta`, by channel. These have no number, an
 `offset` is how many characters of the attempt came before the piece. Some models close reasoning that they never opened
 (`… </think>`), which nobody can know before: until then it is sent as `final`. From then on the pieces of the attempt
 have `analysisUntil`: at the first of them move all that you have shown of the attempt to `analysis`. An answer that
-reached its greatest length goes on in another task (`async.task.continuation` with `cut`): add its pieces to those
+reached its greatest length is continued in another task (`async.task.continuation` with `cut`): add its pieces to those
 before, as they are. After one without `cut` they begin a line. The result of the last task has only its own part,
 `task.wait` answers the whole."""
 

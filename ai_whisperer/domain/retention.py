@@ -21,7 +21,7 @@ class Horizon(Record, frozen=True, kw_only=True):
 
 
 class Erasure(Record, frozen=True, kw_only=True):
-    """Conversations that are gone, of which something may be left: those of an agent up to the task of that arrival.
+    """Deleted conversations, of which something may be left: those of an agent up to the task of that arrival.
 
     `thread_id` is one of its threads, or empty for all of them. Without an `agent_id` it is a room, up to the message
     of that number. Up to the number `told_until` the log no longer tells what was in them either, and their mails no

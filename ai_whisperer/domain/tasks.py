@@ -154,7 +154,7 @@ class Origin(Record, frozen=True, kw_only=True, omit_defaults=True):
     `answers` is the awaited mail that a task, or the one that it continues, is to answer. `output_schema` is the JSON
     Schema that the answer of the task has to fit; what the task causes does not inherit it. A `quiet` one was made by
     the runtime, to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the
-    `next_step` joins the task at work in its thread, if there is one. A task that `continues_cut` goes on within an
+    `next_step` joins the task at work in its thread, if there is one. A task that `continues_cut` continues within an
     answer which stopped at its greatest length: there is no line break between, nor a blank.
     """
 
@@ -240,7 +240,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
 
     @property
     def continues_cut(self) -> bool:
-        """Whether it goes on within an answer that was cut, maybe within a word."""
+        """Whether it continues within an answer that was cut, maybe within a word."""
         return self.origin is not None and self.origin.continues_cut
 
     @property

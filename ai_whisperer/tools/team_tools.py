@@ -164,7 +164,7 @@ class ListAgents(Arguments, frozen=True, kw_only=True):
 
 
 class AgentStatusOf(Arguments, frozen=True, kw_only=True):
-    """State, work and progress of an agent, or of a delegated task (id)."""
+    """State of an agent or delegated task."""
 
     agent: str
 

@@ -54,6 +54,7 @@ class FakeSession:
     """A session that tells what the test wants."""
 
     session_id = "s"
+    first_seq = 1
 
     def __init__(self) -> None:
         self._store = FakeStore()

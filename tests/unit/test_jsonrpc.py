@@ -325,7 +325,7 @@ def test_an_unknown_method_is_named_with_what_is_near() -> None:
         (b'{"sessionId":"s","agentId":"a","prompt":"p","budget":{"maxTokens":"1"}}', "at `budget.maxTokens`"),
         (b'{"sessionId":"s","agentId":"a","prompt":"p","timeoutSeconds":1e999}', "out of range at `timeoutSeconds`"),
         (b"[1]", "Expected `str`, got `int` at `sessionId`"),
-        (b"[" + b"1," * 20 + b"1]", "There are 21 values for 10 params"),
+        (b"[" + b"1," * 20 + b"1]", "There are 21 values for 11 params"),
     ],
 )
 def test_wrong_params_name_the_field_and_what_was_expected(params: bytes, complaint: str) -> None:

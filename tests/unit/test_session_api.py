@@ -38,6 +38,7 @@ ONLY_IN_MANAGER = {
     "work_counts": "for the metrics of the server",
 }
 ONLY_IN_CLIENT = {
+    "import_session": "a program brings a session into a folder with `import_into_folder`",
     "answer_of": "a manager has the records that `run_task` takes the answer from",
     "create_session": "a manager is one session, a server has many",
     "delete_session": "a manager is one session, a server has many",
@@ -62,6 +63,8 @@ IN_BOTH_APART = {
 MORE_IN_MANAGER = {
     ("create_agent", "tools"): "tools are code, and code does not go over a connection",
     ("approve", "by"): "the server says who decides: the principal of the connection",
+    ("answer_question", "by"): "the server says who decides: the principal of the connection",
+    ("refuse_question", "by"): "the server says who decides: the principal of the connection",
     ("refuse", "by"): "the server says who decides: the principal of the connection",
 }
 MORE_IN_CLIENT = {

@@ -798,8 +798,8 @@ export interface OpenWait {
  * is the awaited mail that a task, or the one that it continues, is to answer. `outputSchema` is the JSON Schema that
  * the answer of the task has to fit; what the task causes does not inherit it. A `quiet` one was made by the runtime,
  * to tell somebody of a result or of a failure: nobody is told if it cannot be handled. One for the `nextStep` joins
- * the task at work in its thread, if there is one. A task that `continuesCut` goes on within an answer which stopped at
- * its greatest length: there is no line break between, nor a blank.
+ * the task at work in its thread, if there is one. A task that `continuesCut` continues within an answer which stopped
+ * at its greatest length: there is no line break between, nor a blank.
  */
 export interface Origin {
   rootId: string | null;
