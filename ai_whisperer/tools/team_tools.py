@@ -164,7 +164,7 @@ class ListAgents(Arguments, frozen=True, kw_only=True):
 
 
 class AgentStatusOf(Arguments, frozen=True, kw_only=True):
-    """State of an agent or delegated task."""
+    """State of an agent or given task."""
 
     agent: str
 
