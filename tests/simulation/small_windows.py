@@ -112,7 +112,8 @@ class SmallChaos(Chaos):
         task, last = max(done, key=lambda each: (each[1].finished_at or 0.0, each[1].number))
         if journals[-1][0].id != task.id or last.number < _number_in(compacted, task.id):
             return missing
-        before = [*journals[:-1], (task, [step for step in journals[-1][1] if step.number < last.number])]
+        asked = replace(last, answer=None)  # with what was said to the task before it
+        before = [*journals[:-1], (task, [*(step for step in journals[-1][1] if step.number < last.number), asked])]
         turns = tuple(view(compacted, before).turns)
         if self.world.shown[last.id] != turns:
             missing.append(f"{last.id} was shown something else than the journal says")

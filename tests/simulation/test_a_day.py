@@ -57,6 +57,8 @@ def test_after_a_day_of_fifty_agents_memory_is_as_it_was_before() -> None:
     assert changes.pop("Timers._heap", (0, 0))[1] < 200, "times that were cancelled lie about"
     assert changes.pop("EndedLeases._ends", (0, 0))[1] <= 1000, "more leases are remembered than are said to be"
     assert changes.pop("Trees._sizes", (0, 0))[1] <= 1000, "the sizes of more trees are kept than are said to be"
+    made_once = changes.pop("ToolRegistry._with_rest", (0, 0))[1]
+    assert made_once <= 50 * 30, "what agents are told of tools is kept more than once for each"
     assert changes == {}
 
 

@@ -42,6 +42,8 @@ GOOD: dict[str, Any] = {
     "token": 1,
     "tools": [],
     "approval_id": "there.2",
+    "thread_id": "there",
+    "mails": [],
     "question_id": "there.2",
     "answer": "yes",
     "limits": {"max_queue_length": 50},

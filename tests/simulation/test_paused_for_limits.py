@@ -89,7 +89,7 @@ def test_an_agent_whose_stop_is_given_up_goes_on_if_its_limit_was_raised_meanwhi
     play(scenario, say, tools=[linger])
 
 
-@pytest.mark.parametrize(("raised", "state"), [(2_000, AgentState.PAUSED), (5_000, AgentState.IDLE)])
+@pytest.mark.parametrize(("raised", "state"), [(1_500, AgentState.PAUSED), (5_000, AgentState.IDLE)])
 def test_an_agent_goes_on_when_its_limit_was_raised_by_the_settings_and_a_restart(
     raised: int, state: AgentState
 ) -> None:
@@ -115,7 +115,7 @@ def test_an_agent_goes_on_when_its_limit_was_raised_by_the_settings_and_a_restar
         await store.close()
 
     async def main() -> None:
-        await live(2_000, AgentState.PAUSED)
+        await live(1_500, AgentState.PAUSED)
         await live(raised, state)
 
     simulate(main(), seed=0)

@@ -111,6 +111,7 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str
         "subject": "Hello",
         "task": "queued",
         "task_id": "queued",
+        "thread_id": "queued",
         "text": "Hello",
         "to": "paused",
         "token": manager.list_locks()[0].token,

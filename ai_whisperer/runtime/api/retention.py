@@ -59,6 +59,7 @@ class SessionRetention(SessionRooms):
 
     async def delete_thread(self, agent_id: AgentRef, thread_id: str) -> ThreadSummary:
         agent = self._find_agent(agent_id)
+        checked_id(thread_id.replace("~", "-") if isinstance(thread_id, str) else thread_id)
         kernel, name = self._session.kernel, agent.agent_id
         with kernel.reads.under_way.one_more():
             known = {each.id: each for each in await kernel.reads.threads_of_agent(name)}
@@ -242,7 +243,6 @@ def _answers_in(task: TaskRecord, room_id: str) -> bool:
 
 
 def _unknown_thread(agent_id: str, thread_id: str, known: list[str]) -> UnknownThreadError:
-    checked_id(thread_id.replace("~", "-") if isinstance(thread_id, str) else thread_id)
     near = difflib.get_close_matches(thread_id, known, n=3)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return UnknownThreadError(
