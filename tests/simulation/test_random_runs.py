@@ -23,7 +23,7 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecor
 from ai_whisperer.domain.timers import TimerKind
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.runtime.agents import loop
+from ai_whisperer.runtime.agents import conversation
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.agents.journal import TaskJournal
 from ai_whisperer.runtime.agents.loop import AILoop
@@ -250,7 +250,7 @@ def tell_no_sender_of_a_failure(patch: pytest.MonkeyPatch) -> None:
 
 def show_a_message_to_a_task_at_work_twice(patch: pytest.MonkeyPatch) -> None:
     """With the answer to the request that it was shown with, as if it had not been."""
-    patch.setattr(loop, "turns_of", lambda steps, *, heard: turns_of(steps, heard=0 * heard))
+    patch.setattr(conversation, "turns_of", lambda steps, *, heard, **how: turns_of(steps, heard=0 * heard, **how))
 
 
 def show_a_message_again_whose_task_failed(patch: pytest.MonkeyPatch) -> None:

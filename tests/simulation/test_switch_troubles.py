@@ -60,7 +60,7 @@ def test_a_late_answer_gets_into_a_full_mailbox() -> None:
 def test_one_that_asks_with_the_last_of_its_budget_is_told_so_and_does_not_hang() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await create(manager, "a", "b")
-        enough_for_one = Budget(max_tokens=1_141)  # by the estimate: the other has the longer prompt
+        enough_for_one = Budget(max_tokens=960)  # by the estimate: the other has the longer prompt
         ended = await manager.wait_task(await manager.send_task("a", "go", budget=enough_for_one))
         assert ended.result is not None
         assert "b" in ended.result.final
