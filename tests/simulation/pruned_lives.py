@@ -12,7 +12,7 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.errors import LogPrunedError, StateError
 from tests.simulation.chaos import Chaos, _busy, _set_going
-from tests.simulation.world import AGENTS
+from tests.simulation.world import AGENTS, STEERING
 
 
 class PrunedLives(Chaos):
@@ -59,8 +59,9 @@ class PrunedLives(Chaos):
             while busy := [name for name in AGENTS if _busy(manager, name)]:
                 for name in busy:
                     await _set_going(manager, name)
-                with suppress(StateError):
+                with suppress(StateError):  # a task may end while people decide about another
                     await self._decide_something(manager, busy[0])
+                    await self._answer_something(manager, busy[0])
                 await asyncio.sleep(3)
         await manager.flushed()
         await self._listen(manager)
@@ -91,8 +92,16 @@ class PrunedLives(Chaos):
     ) -> None:
         calls = (await manager.usage()).total.usage.model_calls
         for task_id in sorted(self.world.accepted_tasks)[:20]:
-            again = await manager.send_task(tasks[task_id].agent_id, "work", task_id=task_id)
+            is_steering = task_id in self.world.steered
+            again = await manager.send_task(
+                tasks[task_id].agent_id,
+                f"{STEERING}{task_id}" if is_steering else "work",
+                task_id=task_id,
+                deliver="next_step" if is_steering else "in_turn",
+            )
             assert again.state.ended, "what was pruned is done again"
+            async with asyncio.timeout(5):  # also if another task, which is pruned too, has its answer
+                await manager.wait_task(task_id)
         assert (await manager.usage()).total.usage.model_calls == calls, "what was pruned is done again"
 
 
