@@ -68,6 +68,9 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["task.tree", { sessionId, taskId }];
   yield ["task.steps", { sessionId, taskId }];
   yield ["task.threads", { sessionId, agentId }];
+  yield ["context.get", { sessionId, agentId, threadId: taskId }];
+  yield ["context.compact", { sessionId, agentId, threadId: taskId, taskId: "shorter" }];
+  yield ["task.wait", { sessionId, taskId: "shorter" }];
   yield ["async.interruptAgent", { sessionId, agentId }];
   yield ["async.resumeAgent", { sessionId, agentId }];
   yield ["async.pauseAgent", { sessionId, agentId }];
@@ -79,6 +82,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["task.retryFailed", { sessionId }];
   yield ["task.deadLetters", { sessionId }];
   yield ["mail.send", { sessionId, to: agentId, subject: "Hello", body: "How are you?" }];
+  yield ["mail.sendMany", { sessionId, mails: [{ to: agentId, subject: "Hello", body: "Again", mailId: "many-1" }] }];
   yield ["mail.list", { sessionId, owner: agentId }];
   yield ["mail.listSent", { sessionId, owner: "user" }];
   yield ["room.create", { sessionId, members: [agentId], roomId }];
