@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CONNECTION = ("url", "token", "session", "data")
 """The settings that say which server and which session is meant."""
-_COMPLETION_SECONDS = 1.0
+_COMPLETION_SECONDS = 5.0
+"""How long somebody who pressed Tab waits at most; a server that is not there is told at once."""
 FOLLOWING_SECONDS = 60.0
 """How long a command that follows what happens waits for a server that has gone away."""
 
@@ -113,8 +114,9 @@ def completion_of(
     async def answer(settings: Settings) -> list[str]:
         import asyncio
 
-        patience = _COMPLETION_SECONDS
-        async with asyncio.timeout(patience), connected(settings, patience_seconds=patience) as client:
+        import ai_whisperer.client  # noqa: F401  what takes longest on a busy machine is no delay of the server's
+
+        async with asyncio.timeout(_COMPLETION_SECONDS), connected(settings, patience_seconds=0) as client:
             return list(await ask(client))
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
