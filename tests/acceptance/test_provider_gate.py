@@ -89,8 +89,11 @@ def test_all_interfaces_and_both_clients_of_a_provider_share_its_account(
             monkeypatch.delenv(name, raising=False)
 
     async def accounts() -> set[Account | None]:
-        library = [PydanticAIModel(f"{prefix}:any") for prefix in ("openai", "openai-chat", "openai-responses")]
-        return {model.account for model in (OpenAIChatModel("openai-chat:any"), *library)}
+        prefixes = ("openai", "openai-chat", "openai-responses")
+        return {
+            OpenAIChatModel("openai-chat:any").account,
+            *(PydanticAIModel(f"{each}:any").account for each in prefixes),
+        }
 
     (account,) = asyncio.run(accounts())
     assert account is not None
