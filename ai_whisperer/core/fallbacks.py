@@ -36,6 +36,14 @@ def bars(error: ModelError) -> bool:
     return isinstance(error, ModelNameError | ModelRefusedError) and not isinstance(error, ModelTooLongError)
 
 
+def waits_for_any(wait_seconds: float, lasting_seconds: float) -> float:
+    """How long a request waits that no model answers now: it need not be for the one that it was made to.
+
+    The one that can be asked first lets nobody in for `lasting_seconds`.
+    """
+    return min(wait_seconds, max(lasting_seconds, LASTING_SECONDS))
+
+
 class Attempts:
     """What became of one request so far, at each of the models that it went to."""
 
@@ -45,14 +53,14 @@ class Attempts:
         self._passed_over: set[str] = set()
         self._failures: Counter[tuple[str, type[ModelError]]] = Counter()
 
-    def choose(self, names: Sequence[str], *, barred: Collection[str], lasts: Callable[[str], bool]) -> str:
-        """The first that can be asked now; else one for which it is worth to wait; else the first of all.
+    def choose(self, names: Sequence[str], *, barred: Collection[str], lasting: Callable[[str], float]) -> str:
+        """The first that can be asked now, rather one that was not tried; else the one that can be asked first.
 
-        `lasts` says of a model that its account lets nobody in for a while.
+        `lasting` says for how many seconds the account of a model lets nobody in, 0 if that is not worth a change.
         """
         usable = [name for name in names if name not in barred] or list(names)
         fresh = [name for name in usable if name not in self._passed_over] or usable
-        return next((name for name in (*fresh, *usable) if not lasts(name)), fresh[0])
+        return min((*fresh, *usable), key=lasting)
 
     def goes_on(
         self,

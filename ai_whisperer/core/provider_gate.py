@@ -11,7 +11,7 @@ While a provider asks to be left alone, or is down, nobody begins. Then one does
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ _OUTAGES_IN_A_ROW = 5
 """After so many outages without a request that is taken between them the provider counts as down for all."""
 LASTING_SECONDS = 10.0
 """Whoever has another model does not wait longer than this for an account that lets nobody in."""
+_ACCOUNTED_SECONDS = 120.0
+"""So long a request that was taken may be the reason why the next one is refused: limits mostly hold for a minute."""
 
 
 class Place(NamedTuple):
@@ -69,12 +71,12 @@ class Waiting:
 class Pass:
     """One request that was let in, until it has `ended`."""
 
-    __slots__ = ("began_alone", "is_over", "is_taken", "round", "taken_before")
+    __slots__ = ("began_alone", "began_at", "is_over", "is_taken", "round")
 
-    def __init__(self, *, round_: int, began_alone: bool, taken_before: int) -> None:
+    def __init__(self, *, round_: int, began_at: float, began_alone: bool) -> None:
         self.round = round_
+        self.began_at = began_at
         self.began_alone = began_alone
-        self.taken_before = taken_before
         self.is_taken = False
         self.is_over = False
 
@@ -96,7 +98,8 @@ class ProviderGate:
         self.outages = 0
         self._knee = math.inf
         self._round = 0
-        self._taken = 0
+        self._taken_at = -math.inf
+        """When the latest of those that were taken began."""
         self._in_round = 0
         self._taken_in_round = 0
         self._resumes = False
@@ -106,6 +109,10 @@ class ProviderGate:
         self._held_since = -math.inf
         self._shut_since: float | None = None
         self._lines: dict[int, list[tuple[Place, Waiting]]] = {}
+        self._moving_on = 0
+        self._no_patience_before = math.inf
+        self._none_gives_up_before = math.inf
+        """No one of those that wait does so before then: until that time nobody looks at all of them."""
 
     @property
     def state(self) -> GateState:
@@ -113,43 +120,47 @@ class ProviderGate:
             return GateState.DOWN if self.is_down else GateState.HELD
         return GateState.LIMITED if self.waiting else GateState.OPEN
 
-    def lasts(self, now: float) -> bool:
-        """Whether it lets nobody in for so long that another model is the better choice."""
-        if self.is_down:
-            return now < self.held_until or self._in_round > 0
-        return self.held_until - now > LASTING_SECONDS
+    def lasting_seconds(self, now: float) -> float:
+        """For how long it lets nobody in, if that is so long that another model is the better choice; else 0."""
+        left = self.held_until - now
+        if self.is_down and (left > 0 or self._in_round > 0):
+            return max(left, LASTING_SECONDS)
+        return left if left > LASTING_SECONDS else 0.0
 
     def enter(self, now: float, *, most: int = 0) -> Pass | None:
         """Let a request in at once, if nobody waits before it and there is room."""
         if self.waiting:
             return None
         self._resume(now)
-        return self._begin() if self._has_room(now, most) else None
+        return self._begin(now) if self._has_room(now, most) else None
 
     def line_up(self, waiting: Waiting) -> None:
         heappush(self._lines.setdefault(waiting.most, []), (waiting.place, waiting))
         self.waiting += 1
+        self._moving_on += waiting.moves_on
+        self._no_patience_before = min(self._no_patience_before, self._patient_until(waiting))
+        self._none_gives_up_before = min(self._none_gives_up_before, self._waits_until(waiting))
 
     def leave(self, waiting: Waiting) -> None:
         """It waits no longer: its task was cancelled, paused, or looks elsewhere."""
         if not waiting.is_over:
             waiting.is_over = True
             self.waiting -= 1
+            self._moving_on -= waiting.moves_on
 
     def let_in(self, now: float) -> list[tuple[Waiting, Pass]]:
         """Those whose turn it is, first the first. Whoever is let in does not wait any more."""
         found = []
         while (chosen := self._next(now)) is not None:
             self.leave(chosen)
-            found.append((chosen, self._begin()))
+            found.append((chosen, self._begin(now)))
         return found
 
     def look_again_at(self, now: float) -> float | None:
         """When somebody may be let in because time has passed; None if only what happens can bring that."""
         if not self.waiting or now >= self.held_until:
             return None
-        impatient = [] if self._in_round else [self._patient_until(each) for each in self.all_waiting()]
-        return min(self.held_until, *impatient) if impatient else self.held_until
+        return self.held_until if self._in_round else min(self.held_until, self._no_patience_before)
 
     def taken(self, passed: Pass) -> None:
         """The provider takes the request: a gate that let nobody in is open again. It is said again with the answer."""
@@ -159,7 +170,8 @@ class ProviderGate:
         if passed.is_taken:
             return
         passed.is_taken = True
-        self._taken += 1
+        if passed.began_at > self._taken_at:
+            self._taken_at = passed.began_at
         if passed.round != self._round:
             return  # it began before the provider refused others
         self._taken_in_round += 1
@@ -180,8 +192,9 @@ class ProviderGate:
             self._in_round -= passed.round == self._round
 
     def stands_alone(self, passed: Pass) -> bool:
-        """Whether nothing else was under way or taken while the request was: what it is refused is its own matter."""
-        return passed.began_alone and self.under_way == 1 and self._taken == passed.taken_before
+        """Whether nothing else was under way, nor taken lately: what the request is refused is its own matter."""
+        was_taken_lately = passed.began_at <= self._taken_at + _ACCOUNTED_SECONDS
+        return passed.began_alone and self.under_way == 1 and not was_taken_lately
 
     def refused(self, passed: Pass, now: float, *, seconds: float, is_asked_for: bool, reason: str) -> None:
         """The provider asks for fewer requests; the one that was refused is repeated after so many seconds.
@@ -215,12 +228,16 @@ class ProviderGate:
 
     def given_up(self, now: float) -> list[Waiting]:
         """Those that have waited long enough for a gate that lets nobody in; they do not wait any more."""
-        found = [each for each in self.all_waiting() if self.shut_seconds(each, now) >= each.max_outage_seconds]
+        if self._shut_since is None or now < self._none_gives_up_before:
+            return []
+        found, self._none_gives_up_before = self._due(now, self._waits_until)
         return self._sent_away(found)
 
     def moving_on(self, now: float) -> list[Waiting]:
         """Those that ask another model rather than to wait so long; they do not wait any more."""
-        return self._sent_away([each for each in self.all_waiting() if each.moves_on]) if self.lasts(now) else []
+        if not self._moving_on or not self.lasting_seconds(now):
+            return []
+        return self._sent_away([each for each in self.all_waiting() if each.moves_on])
 
     def shut_seconds(self, waiting: Waiting, now: float) -> float:
         """How long it has waited while nobody was let in."""
@@ -254,8 +271,8 @@ class ProviderGate:
         self._round += 1
         self._in_round = self._taken_in_round = 0
 
-    def _begin(self) -> Pass:
-        passed = Pass(round_=self._round, began_alone=self.under_way == 0, taken_before=self._taken)
+    def _begin(self, now: float) -> Pass:
+        passed = Pass(round_=self._round, began_at=now, began_alone=self.under_way == 0)
         self.under_way += 1
         self._in_round += 1
         self.requests += 1
@@ -270,11 +287,13 @@ class ProviderGate:
     def _next(self, now: float) -> Waiting | None:
         if not self.waiting:
             self._lines.clear()
+            self._no_patience_before = self._none_gives_up_before = math.inf
             return None
         if now < self.held_until:
-            if self._in_round:
+            if self._in_round or now < self._no_patience_before:
                 return None
-            impatient = [each for each in self.all_waiting() if self._patient_until(each) <= now]
+            impatient, later = self._due(now, self._patient_until)
+            self._no_patience_before = now if impatient else later
             return min(impatient, key=lambda each: each.place, default=None)
         self._resume(now)
         lines = [line for most, line in self._lines.items() if self._has_room(now, most) and _cleared(line)]
@@ -282,6 +301,16 @@ class ProviderGate:
 
     def _patient_until(self, waiting: Waiting) -> float:
         return max(self._held_since, waiting.arrived_at) + waiting.max_retry_after_seconds
+
+    def _waits_until(self, waiting: Waiting) -> float:
+        since = waiting.arrived_at if self._shut_since is None else max(self._shut_since, waiting.arrived_at)
+        return since + waiting.max_outage_seconds
+
+    def _due(self, now: float, time_of: Callable[[Waiting], float]) -> tuple[list[Waiting], float]:
+        """Those whose time has come, and when that of the next one does."""
+        times = [(time_of(each), each) for each in self.all_waiting()]
+        later = min((time for time, _ in times if time > now), default=math.inf)
+        return [each for time, each in times if time <= now], later
 
     def _sent_away(self, found: list[Waiting]) -> list[Waiting]:
         for each in found:

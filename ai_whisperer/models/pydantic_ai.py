@@ -37,7 +37,7 @@ from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolT
 from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import ModelNameError
 from ai_whisperer.models import prices
-from ai_whisperer.models.accounts import digest_of
+from ai_whisperer.models.accounts import account_at
 from ai_whisperer.models.attached import parts_of
 from ai_whisperer.models.base import (
     CallDelta,
@@ -57,6 +57,7 @@ from ai_whisperer.models.provider_errors import FAILURES, UNREADABLE, translated
 from ai_whisperer.models.untrusted import content_of, system_of, words_of
 
 _OPENAI_PREFIXES = ("openai", "openai-chat", "openai-responses")
+_NO_KEY = "no-key-needed"
 _RESPONSE = TypeAdapter(wire.ModelResponse)
 
 
@@ -146,8 +147,10 @@ class PydanticAIModel:
         except FAILURES:
             return None
         key = getattr(getattr(model.provider, "client", None), "api_key", None)
-        digest = digest_of(key.encode()) if isinstance(key, str) else ""
-        return Account(provider=self.prefix, address=urlsplit(model.base_url or "").hostname or "", key=digest)
+        try:
+            return account_at(self.prefix, model.base_url or "", key if isinstance(key, str) and key != _NO_KEY else "")
+        except ValueError:
+            return None  # no address
 
     def price_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a request of that size costs; None if the price list does not know the model."""
@@ -290,10 +293,10 @@ def _provider(prefix: str) -> Provider[Any]:
 def _unbounded_provider(prefix: str) -> Provider[Any]:
     if prefix in _OPENAI_PREFIXES and os.environ.get("OPENAI_BASE_URL") and not os.environ.get("OPENAI_API_KEY"):
         # A local server wants no key, but the client does not start without one.
-        return OpenAIProvider(api_key="no-key-needed")
+        return OpenAIProvider(api_key=_NO_KEY)
     if prefix in LOCAL_SERVERS:
         url, key = local_address(prefix, os.environ)
-        return OpenAIProvider(base_url=url, api_key=key or "no-key-needed")
+        return OpenAIProvider(base_url=url, api_key=key or _NO_KEY)
     if prefix == OLLAMA.prefix:
         return OllamaProvider(base_url=ollama_url(os.environ))
     return infer_provider(prefix)

@@ -13,6 +13,9 @@ from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.cli.doctor.findings import Level
 from ai_whisperer.cli.doctor.providers import check_running_providers
 from ai_whisperer.client import Client
+from ai_whisperer.domain.providers import Account
+from ai_whisperer.models.openai_chat import OpenAIChatModel
+from ai_whisperer.models.pydantic_ai import PydanticAIModel
 from ai_whisperer.server.address import Address
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
@@ -63,8 +66,38 @@ def test_an_account_is_told_by_its_address_and_a_digest_of_the_key(monkeypatch: 
 
     first, again, other = asyncio.run(run())
     assert first == again != other
-    assert first.startswith("openai-chat at 127.0.0.1:")
+    assert first.startswith("openai at 127.0.0.1:")
     assert KEY not in first
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "address"),
+    [
+        ("", KEY, "api.openai.com/v1"),
+        ("http://127.0.0.1:9/v1", KEY, "127.0.0.1:9/v1"),
+        ("http://127.0.0.1:9/v1", "", "127.0.0.1:9/v1"),
+        ("http://[::1]:9/some/v1/", "", "[::1]:9/some/v1"),
+    ],
+)
+def test_all_interfaces_and_both_clients_of_a_provider_share_its_account(
+    url: str, key: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", key)):
+        if value:
+            monkeypatch.setenv(name, value)
+        else:
+            monkeypatch.delenv(name, raising=False)
+
+    async def accounts() -> set[Account | None]:
+        prefixes = ("openai", "openai-chat", "openai-responses")
+        return {
+            OpenAIChatModel("openai-chat:any").account,
+            *(PydanticAIModel(f"{each}:any").account for each in prefixes),
+        }
+
+    (account,) = asyncio.run(accounts())
+    assert account is not None
+    assert (account.provider, account.address, bool(account.key)) == ("openai", address, bool(key))
 
 
 def test_a_server_shows_a_provider_that_is_down(
@@ -81,6 +114,12 @@ def test_a_server_shows_a_provider_that_is_down(
                     await client.send_task(f"a{number}", "go")
                 told = await held
                 assert told["state"] == "down"
+                reached = await _told(client, "limit.reached")
+                assert (reached["limit"], reached["account"], reached["max"]) == (
+                    "max_requests_per_account",
+                    told["account"],
+                    0,
+                )
                 (account,) = await client.list_provider_accounts()
                 assert (account.state, account.account) == ("down", told["account"])
                 assert "overloaded" in account.reason

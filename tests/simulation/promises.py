@@ -396,9 +396,7 @@ async def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
         "approvals": [*session.approvals._of_task, *session.approvals._leaving.values()],
         "questions": [*session.questions._pending, *session.questions._leaving.values()],
         "timers": [key for key in session.kernel.timers.keys if not key.startswith("restart:")],
-        "who waits to join a task": [
-            thread for agent in session.roster.agents.values() for thread in agent.work.steering or ()
-        ],
+        "who waits to join a task": [name for name, agent in session.roster.agents.items() if agent.work.steering],
         "busy threads": [
             thread
             for agent in session.roster.agents.values()

@@ -22,7 +22,7 @@ from ai_whisperer.errors import (
     ModelUnavailableError,
 )
 from ai_whisperer.models.base import Model, ModelRequest
-from ai_whisperer.models.catalog import resolve
+from ai_whisperer.models.catalog import LateModel, resolve
 from ai_whisperer.models.scripted import FunctionModel
 from tests.simulation.provider import DOWN, now
 from tests.simulation.stage import play, play_over_crash, until
@@ -209,6 +209,55 @@ def test_those_that_wait_at_a_gate_go_on_to_the_next_model_when_it_is_shut() -> 
         assert stage.names.count("first") < 40, "most have never asked it"
 
     play(scenario, models=stage)
+
+
+def asks_for(seconds: float) -> Errors:
+    """Wants to be left alone for so long from its first request on."""
+    since: list[float] = []
+
+    def error() -> ModelError | None:
+        since.append(now())
+        left = since[0] + seconds - now()
+        return ModelRateLimitError("Slow down.", retry_after_seconds=left) if left > 0 else None
+
+    return error
+
+
+def test_when_all_want_to_be_left_alone_the_one_that_is_back_first_is_asked() -> None:
+    stage = Stage(first=asks_for(3_000), second=asks_for(60), third=asks_for(3_000))
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("a", "b"):
+            await manager.create_agent(name, {"model": ("first", "second", "third")})
+        found_out = await manager.send_task("a", "go")
+        await asyncio.sleep(5)
+        came_later = await manager.send_task("b", "go")
+        for task in (found_out, came_later):
+            ended = await manager.wait_task(task)
+            assert ended.result is not None
+            assert ended.result.final == "second"
+        assert 60 <= now() < 70
+        assert stage.names[:3] == ["first", "second", "third"]
+
+    play(scenario, models=stage)
+
+
+def test_a_model_that_is_made_late_is_passed_over_while_its_account_lets_nobody_in() -> None:
+    stage = Stage(first=asks_for(3_000))
+
+    def models(name: str) -> Model:
+        async def make() -> Model:
+            return stage(name)
+
+        return LateModel(make)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        for name in ("a", "b"):
+            await manager.create_agent(name, {"model": MODELS})
+            assert await manager.run_task(name, "go") == "second"
+        assert (stage.names, now() < 10) == (["first", "second", "second"], True)
+
+    play(scenario, models=models)
 
 
 def test_what_a_request_may_cost_follows_the_model_that_is_asked() -> None:

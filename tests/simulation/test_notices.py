@@ -55,6 +55,35 @@ def test_an_agent_is_told_by_mail_that_its_mail_could_not_be_handled() -> None:
     play(scenario, ben_is_broken)
 
 
+@pytest.mark.parametrize("tool", ["send_mail", "delegate_task"])
+@pytest.mark.parametrize("called", ["", "ann"])
+def test_nobody_is_told_when_the_sender_was_deleted_meanwhile(tool: str, called: str) -> None:
+    """Not even one that is called like it now."""
+    arguments = {"send_mail": {"subject": "plan", "body": "please"}, "delegate_task": {"task": "please"}}[tool]
+
+    def say(request: ModelRequest) -> Answer | str:
+        if request.agent_id == "ben":
+            return broken(request)
+        return call(tool, to_agent="ben", **arguments) if round_of(request) == 0 else "sent"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await team(manager, "ann", "ben")
+        await manager.pause_agent("ben")
+        await manager.wait_task(await manager.send_task("ann", "go"))
+        await manager.stop_agent("ann")
+        await manager.delete_agent("ann")
+        if called:
+            await manager.create_agent("cleo", {"name": called})
+        await manager.resume_agent("ben")
+        await manager.at_rest()
+        (failed,) = await manager.list_tasks("ben")
+        assert (failed.state, failed.restarts) == (TaskState.FAILED, 0)
+        if called:
+            assert await manager.mailbox("cleo") == []
+
+    play(scenario, say)
+
+
 def test_a_person_is_told_by_mail_that_their_mail_could_not_be_handled() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await team(manager, "ben")

@@ -87,6 +87,8 @@ def test_an_outage_is_tried_by_one_at_a_time_and_ends_without_a_rush() -> None:
         assert sum(back <= time <= back + 0.015 for time in provider.asked_at) <= 3
         untried = [task for task in tasks if (await manager.list_steps(task.id))[0].attempt == 1]
         assert len(untried) > LOOPS * 0.8, "whoever only waits makes no attempt"
+        limits = [(each["account"], each["max"]) for each in await told(manager, "limit.reached")]
+        assert limits.count((ACCOUNT.id, 0)) == len(await told(manager, "provider.held")) > 1
 
     at(provider, scenario)
 
@@ -279,6 +281,20 @@ def test_no_more_are_asked_at_a_time_than_the_limit_says_and_that_is_told_once()
     at(provider, scenario)
 
 
+def test_a_limit_that_is_reached_at_one_account_does_not_keep_another_from_being_told() -> None:
+    accounts = [Account(provider="test", address=name) for name in ("one", "two")]
+    providers = {account.address: CrowdedProvider(account=account) for account in accounts}
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.set_limits({"max_requests_per_account": 1})
+        for name in ("one", "two"):
+            await manager.create_agent(name, {"model": name, "limits": {"max_concurrent_tasks": 3}})
+        await ended(manager, *[await manager.send_task(name, "go") for name in ("one", "two") for _ in range(3)])
+        assert [each["account"] for each in await told(manager, "limit.reached")] == [each.id for each in accounts]
+
+    play(scenario, models=providers.__getitem__)
+
+
 def test_a_limit_that_is_raised_lets_those_in_that_wait() -> None:
     provider = CrowdedProvider(latency_seconds=100.0)
 
@@ -318,6 +334,15 @@ def test_what_the_provider_asks_for_holds_for_all_of_the_account() -> None:
         assert min(time for time, _ in asked[1:]) >= 30
         (held,) = await told(manager, "provider.held")
         assert (held["account"], held["state"], held["reason"]) == (ACCOUNT.id, "held", "Slow down.")
+        (reached,) = await told(manager, "limit.reached")
+        assert (reached["limit"], reached["account"], reached["action"], reached["max"], reached["scope"]) == (
+            "max_requests_per_account",
+            ACCOUNT.id,
+            "waiting",
+            0,
+            "server",
+        )
+        assert reached["retryAfterSeconds"] >= 30
         assert len(await told(manager, "provider.opened")) == 1
         assert manager.list_provider_accounts()[0].state == "open"
 

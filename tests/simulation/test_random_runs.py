@@ -272,7 +272,7 @@ def lose_a_message_at_the_end_of_the_task(patch: pytest.MonkeyPatch) -> None:
     ended = AgentWork.task_ended
 
     def forget_who_waits_to_join(self: AgentWork, decision: Decision, task: TaskRecord) -> None:
-        for waiting in list((self.steering or {}).get(task.thread_id, ())):
+        for waiting in () if self.steering is None else tuple(self.steering.waiting_in(task.thread_id)):
             self.take_out(waiting)
         ended(self, decision, task)
 

@@ -295,6 +295,17 @@ def test_a_message_in_a_chat_is_taken_into_the_answer_that_is_under_way() -> Non
     play(scenario, digger, tools=[dig])
 
 
+def test_a_message_that_wants_an_output_of_its_own_is_refused() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await at_work(manager)
+        with pytest.raises(InvalidInputError, match="has no output of its own"):
+            await manager.send_task("ann", "how deep?", deliver="next_step", output={"type": "integer"})
+        await manager.at_rest()
+        assert await finals(manager) == ["dig here"]
+
+    play(scenario, digger, tools=[dig])
+
+
 def test_a_word_that_says_nothing_about_delivery_is_refused() -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("ann")

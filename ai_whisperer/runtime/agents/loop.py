@@ -29,8 +29,8 @@ from ai_whisperer.runtime.agents.conversation import Conversation
 from ai_whisperer.runtime.agents.inquiry import Inquiry
 from ai_whisperer.runtime.agents.looking_up import LookUp, look_up_wanted
 from ai_whisperer.runtime.agents.mcp import prepare_mcp
-from ai_whisperer.runtime.agents.model_step import ModelStep, waited_for_retry
-from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, model_turn
+from ai_whisperer.runtime.agents.model_step import ModelStep
+from ai_whisperer.runtime.agents.model_turn import Asking, NoTurnError, model_turn, waited_for_retry
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.task import RunningTask, StuckLoopError
 from ai_whisperer.runtime.agents.tool_step import run_tool

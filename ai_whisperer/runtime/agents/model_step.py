@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from ai_whisperer.core.call_reading import read_calls, repairs_of
 from ai_whisperer.core.contexts import estimated_usage
 from ai_whisperer.core.failure_records import failure_from
-from ai_whisperer.core.fallbacks import BARRED_SECONDS, bars
+from ai_whisperer.core.fallbacks import BARRED_SECONDS, bars, waits_for_any
 from ai_whisperer.core.model_failures import (
     Wait,
     is_asked_for,
     longest_outage,
-    longest_wait,
     wait_before_retry,
     wait_in_outage,
     wait_of_others,
@@ -44,7 +43,14 @@ from ai_whisperer.models.base import (
 )
 from ai_whisperer.runtime.agents.attachments import contents_for
 from ai_whisperer.runtime.agents.inquiry import Inquiry
-from ai_whisperer.runtime.agents.model_turn import AskingLoop, ModelTurn, NoTurnError, asking_of, chosen_model
+from ai_whisperer.runtime.agents.model_turn import (
+    AskingLoop,
+    ModelTurn,
+    NoTurnError,
+    asking_of,
+    chosen_model,
+    lasting_seconds,
+)
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
 from ai_whisperer.runtime.agents.tool_step import is_being_cancelled
@@ -185,10 +191,12 @@ class ModelStep:
             now = self._now()
             failure = self._last_failure(error, is_timed=is_timed)
             return self._ended(now, state=StepState.FAILED, error=failure, finished_at=now)
-        elif is_timed:
-            self._step = replace(self._step, outage_seconds=self._step.outage_seconds + wait.seconds)
         else:
-            self._step = replace(self._step, failures=self._step.failures + 1)
+            wait = self._wait_for_any(wait)
+            if is_timed:
+                self._step = replace(self._step, outage_seconds=self._step.outage_seconds + wait.seconds)
+            else:
+                self._step = replace(self._step, failures=self._step.failures + 1)
         self._journal_failure(error, wait, skipped, next_model)
         return None
 
@@ -292,6 +300,15 @@ class ModelStep:
         )
         return skipped, chosen_model(agent, self._loop, names) if goes_on else ""
 
+    def _wait_for_any(self, wait: Wait) -> Wait:
+        """The wait, unless another of the models can be asked before it is over."""
+        names = self._inquiry.models
+        if len(names) == 1:
+            return wait
+        lasting = lasting_seconds(self._agent, chosen_model(self._agent, self._loop, names))
+        seconds = waits_for_any(wait.seconds, lasting)
+        return wait if seconds == wait.seconds else Wait(seconds)
+
     def _last_failure(self, error: ModelError, *, is_timed: bool) -> Failure:
         failure = failure_from(error)
         if not is_timed:
@@ -348,28 +365,6 @@ class ModelStep:
         self._loop.running.journal.record_step(decision, self._step)
         self._loop.running.journal.tell_started(decision, self._step)
         await decision.submit()
-
-
-async def waited_for_retry(agent: Owner, loop: AskingLoop) -> bool:
-    """Wait until the last step may be tried again, if it has to be; False if the agent may not go on, now or then.
-
-    Nothing is held meanwhile: no place among the loops at work, no tokens and no money. A suspect on trial holds up
-    nobody either, since it does nothing.
-    """
-    retry_at = loop.running.journal.steps[-1].retry_at
-    if retry_at is None:
-        return True
-    if not agent.may_step:
-        return False  # nobody cuts a wait short that begins after the pause
-    loop.running.settled()
-    longest = longest_wait(agent.record.definition.retry, max_retry_after_seconds=agent.limits.max_retry_after_seconds)
-    loop.is_waiting = True
-    try:
-        async with loop.without_place():
-            await asyncio.sleep(min(max(retry_at - agent.parts.kernel.clock.now(), 0.0), longest))
-    finally:
-        loop.is_waiting = False
-    return agent.may_step
 
 
 def _ignore(event: StreamEvent) -> None:

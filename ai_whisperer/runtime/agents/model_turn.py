@@ -1,14 +1,18 @@
-"""Before a request begins: which model it goes to, its turn at the account of the provider, tokens and money for it.
+"""Before a request begins: its time if it is repeated, which model it goes to, its turn at the account of the provider,
+tokens and money for it.
 
 Whoever waits for one of these holds none of the others, and no place among the loops at work.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from ai_whisperer.core.fallbacks import Attempts
+from ai_whisperer.core.model_failures import longest_wait
 from ai_whisperer.core.provider_gate import Waiting
 from ai_whisperer.domain.providers import Account
 from ai_whisperer.errors import ModelError, ModelUnavailableError
@@ -84,6 +88,28 @@ class NoTurnError(ModelUnavailableError):
     """The account of the provider has let nobody in for longer than is waited for."""
 
 
+async def waited_for_retry(agent: Owner, loop: AskingLoop) -> bool:
+    """Wait until the last step may be tried again, if it has to be; False if the agent may not go on, now or then.
+
+    Nothing is held meanwhile: no place among the loops at work, no tokens and no money. A suspect on trial holds up
+    nobody either, since it does nothing.
+    """
+    retry_at = loop.running.journal.steps[-1].retry_at
+    if retry_at is None:
+        return True
+    if not agent.may_step:
+        return False  # nobody cuts a wait short that begins after the pause
+    loop.running.settled()
+    longest = longest_wait(agent.record.definition.retry, max_retry_after_seconds=agent.limits.max_retry_after_seconds)
+    loop.is_waiting = True
+    try:
+        async with loop.without_place():
+            await asyncio.sleep(min(max(retry_at - agent.parts.kernel.clock.now(), 0.0), longest))
+    finally:
+        loop.is_waiting = False
+    return agent.may_step
+
+
 async def model_turn(agent: Owner, loop: AskingLoop, inquiry: Inquiry) -> ModelTurn | None:
     """Wait until the request may begin; None if the agent may not go on, now or then.
 
@@ -96,8 +122,8 @@ async def model_turn(agent: Owner, loop: AskingLoop, inquiry: Inquiry) -> ModelT
         except ModelError as error:
             return ModelTurn(_Unusable(error), name, FREE_TURN, _UNLIMITED)
         account: Account | None = getattr(model, "account", None)
-        if account is None and isinstance(model, LateModel):
-            account = await model.find_account()
+        if account is None and isinstance(model, LateModel) and await model.find_account() is not None:
+            continue  # now that its account is known, another model may be the better choice
         gate = None if account is None else agent.parts.gates.gate(account)
         turn: Turn | None = FREE_TURN
         if gate is not None:
@@ -158,18 +184,20 @@ def chosen_model(agent: Owner, loop: AskingLoop, names: tuple[str, ...]) -> str:
     """The name of the model that the request goes to as things are now, of those that it may go to."""
     if len(names) == 1:
         return names[0]
+    attempts = asking_of(agent, loop).attempts
+    return attempts.choose(names, barred=agent.barred_models(), lasting=partial(lasting_seconds, agent))
 
-    def lasts(name: str) -> bool:
-        try:
-            account = getattr(agent.model(name), "account", None)
-        except ModelError:
-            return False  # the request tells of it
-        if account is None:
-            return False
-        gate = agent.parts.gates.gate(account)
-        return gate.gate.lasts(gate.now())
 
-    return asking_of(agent, loop).attempts.choose(names, barred=agent.barred_models(), lasts=lasts)
+def lasting_seconds(agent: Owner, name: str) -> float:
+    """For how long the account of the model lets nobody in, if it is better to ask another one meanwhile; else 0."""
+    try:
+        account = getattr(agent.model(name), "account", None)
+    except ModelError:
+        return 0.0  # the request tells of it
+    if account is None:
+        return 0.0
+    gate = agent.parts.gates.gate(account)
+    return gate.gate.lasting_seconds(gate.now())
 
 
 async def _waited(agent: Owner, loop: AskingLoop, gate: SharedGate, *, moves_on: bool) -> Turn | None:

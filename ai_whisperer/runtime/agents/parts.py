@@ -12,7 +12,8 @@ from ai_whisperer.core.queueing import Work
 from ai_whisperer.domain.agents import SleepPlan
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.tasks import Said, StepRecord, TaskRecord
+from ai_whisperer.domain.tasks import StepRecord, TaskRecord
+from ai_whisperer.runtime.agents.steering import Steering
 from ai_whisperer.runtime.agents.supervision import Supervisor
 from ai_whisperer.runtime.agents.supplies import Supplies
 from ai_whisperer.runtime.agents.task_end import TaskEnd
@@ -129,9 +130,8 @@ class WorkOfOwner(WorkOf, Protocol):
     @property
     def active_at(self) -> float: ...
     @property
-    def steering(self) -> Mapping[str, Sequence[str]] | None: ...
+    def steering(self) -> Steering | None: ...
 
-    def said_to(self, task: TaskRecord) -> tuple[Said, ...] | None: ...
     def join(self, decision: Decision, step: StepRecord) -> None: ...
     def task_ended(self, decision: Decision, task: TaskRecord) -> None: ...
 

@@ -237,8 +237,8 @@ class RunningTask:
                 state=STARTED,
                 started_at=decision.at,
             )
-            if self._agent.work.steering:
-                step = replace(step, said=self._agent.work.said_to(self.journal.task))
+            if steering := self._agent.work.steering:
+                step = replace(step, said=steering.said_to(self.journal.task))
         else:
             self.journal.begin_again(decision, step)
             return

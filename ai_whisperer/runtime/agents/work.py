@@ -25,11 +25,12 @@ from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.tasks import TaskQueued
 from ai_whisperer.domain.snapshot import LinkKind
-from ai_whisperer.domain.tasks import Said, StepRecord, TaskKind, TaskRecord, TaskState
+from ai_whisperer.domain.tasks import StepRecord, TaskKind, TaskRecord, TaskState
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import StateError, WhispererError
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.parts import Owner
+from ai_whisperer.runtime.agents.steering import Steering
 from ai_whisperer.runtime.agents.task import RunningTask
 from ai_whisperer.runtime.limits.back_pressure import queue_full
 from ai_whisperer.runtime.session.current import loop_that_calls
@@ -43,7 +44,7 @@ class AgentWork:
     """What one agent has to do: no asyncio task unless a loop runs.
 
     What somebody waits for is queued apart from the rest: it is begun at once, beside the other loops, and asleep too.
-    `steering` are the tasks that wait to join the one at work in their thread, by thread, in the order they came in.
+    `steering` are the tasks that wait to join the one at work in their thread, once there was one.
     """
 
     __slots__ = (
@@ -69,7 +70,7 @@ class AgentWork:
         self._calls: WorkQueue | None = None
         self._dispatching = False
         self._journals: dict[str, list[StepRecord]] | None = None
-        self.steering: dict[str, list[str]] | None = None
+        self.steering: Steering | None = None
 
     @property
     def is_at_rest(self) -> bool:
@@ -129,8 +130,8 @@ class AgentWork:
         if type(item) is TaskRecord and item.origin is not None:
             self._parts.deadlines.watch(item)
             if item.may_join:
-                self.steering = self.steering or {}
-                self.steering.setdefault(item.thread_id, []).append(item.id)
+                self.steering = self.steering or Steering(self.queue)
+                self.steering.add(item)
         if self._keeps_others_waiting(item):
             self._queue_of(item).push_first(item)
         else:
@@ -154,15 +155,6 @@ class AgentWork:
             self._waits_no_more(found)
         return found
 
-    def said_to(self, task: TaskRecord) -> tuple[Said, ...] | None:
-        """What those have to say who wait to join this task, which is about to ask its model; None if nobody does."""
-        waiting = () if self.steering is None else self.steering.get(task.thread_id, ())
-        found = (self.queue.find_task(each) for each in waiting)
-        return (
-            tuple(Said(task_id=each.id, text=each.prompt, parts=each.parts or ()) for each in found if each is not None)
-            or None
-        )
-
     def join(self, decision: Decision, step: StepRecord) -> None:
         """A model has answered, and so has heard what was said to it with this step: those who said it have joined.
 
@@ -175,19 +167,15 @@ class AgentWork:
 
     def _is_being_said(self, task_id: str) -> bool:
         """Whether a model is asked with the prompt of this task, which waits to join, and has not answered."""
-        if not self.steering or self.queue.find_task(task_id) is None:
+        if self.steering is None:
             return False
-        asked = (loop.running.journal.steps[-1:] for loop in self.loops.values())
-        unanswered = (step.said or () for last in asked for step in last if step.answer is None)
-        return any(each.task_id == task_id for said in unanswered for each in said)
+        steps = (step for loop in self.loops.values() for step in loop.running.journal.steps[-1:])
+        return self.steering.is_being_said(task_id, steps)
 
     def _waits_no_more(self, task: TaskRecord) -> None:
         """The task has left the queue: it is begun, ended, or has joined another."""
-        if self.steering is None or not task.may_join:
-            return
-        waiting = [each for each in self.steering.pop(task.thread_id, ()) if each != task.id]
-        if waiting:
-            self.steering[task.thread_id] = waiting
+        if self.steering is not None and task.may_join:
+            self.steering.remove(task)
 
     def dispatch(self) -> None:
         """Begin as much of the waiting work as may run now."""

@@ -83,6 +83,11 @@ class Intake:
             return await self._again(known, tuple(before), tuple(now))
         agent.work.check_room()
         joins = deliver is Deliver.NEXT_STEP
+        if joins and output_schema is not None:
+            raise InvalidInputError(
+                "A message for the next step of a task has no output of its own: the answer is that of the task. "
+                "Leave out the output, or send it in its turn."
+            )
         thread_id = _thread_at_work(agent, thread_id) if joins else _checked_thread(thread_id)
         decision = decision or self._session.kernel.decide(cause)
         origin = _terms(timeout_seconds, budget, agent.limits, now=decision.at)

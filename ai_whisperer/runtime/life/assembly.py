@@ -156,7 +156,7 @@ def assemble(
     schedules = Schedules(kernel, roster, events)
 
     delegation = Delegation(kernel, roster, reached, trees, mail, continuations)
-    notices = Notices(mail, continuations)
+    notices = Notices(roster, mail, continuations)
     rooms = Rooms(kernel, roster, reached, continuations, snapshot.rooms, snapshot.rooms_last_at)
     supervisor = Supervisor(kernel, roster, mail)
     task_failures = TaskFailures(roster, stated, reached, trees, spending)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from ai_whisperer.domain.limits import LimitAction, LimitScope
 from ai_whisperer.domain.notifications.limits import LimitReached
 from ai_whisperer.domain.notifications.providers import ProviderHeld, ProviderOpened, ProviderTold
@@ -16,6 +18,9 @@ from ai_whisperer.runtime.session.kernel import Kernel
 _LIMIT = "max_requests_per_account"
 _QUIET_SECONDS = 60.0
 """That an account is held in the same way is told again after so long."""
+
+
+_SHUT = (GateState.HELD, GateState.DOWN)
 
 
 class _Told(NamedTuple):
@@ -54,20 +59,9 @@ class ProviderGates:
 
     def waits(self, shared: SharedGate) -> None:
         """A request of the session has to wait for its turn: that is announced, now and then."""
-        gate = shared.gate
-        if gate.state in (GateState.HELD, GateState.DOWN):
-            return  # which was told
-        allowed = int(gate.allowed)
-        waiting = LimitReached(
-            scope=LimitScope.SERVER,
-            limit=_LIMIT,
-            action=LimitAction.WAITING,
-            used=gate.under_way,
-            most=min(self.most, allowed) if self.most else allowed,
-            agent_id=None,
-            task_id=None,
-        )
-        self._reached.tell_alone(waiting)
+        shown = self._shown(shared)
+        if shown.state not in _SHUT:  # else it was told
+            self._reached.tell_alone(_reached(shown, used=shown.under_way, most=shown.allowed))
 
     def look_again(self) -> None:
         """The limits have changed."""
@@ -84,25 +78,32 @@ class ProviderGates:
             return
         shown, now = self._shown(shared), self._kernel.clock.now()
         last = self._told.get(shared.account)
-        told: ProviderTold
-        if shown.state not in (GateState.HELD, GateState.DOWN):
+        if shown.state not in _SHUT:
             if last is None or not last.is_held:
                 return
             self._told[shared.account] = last._replace(is_held=False)
-            told = ProviderOpened(account=shown.account)
+            self._submit(ProviderOpened(account=shown.account))
         elif last is not None and last.state is shown.state and now < last.at + _QUIET_SECONDS:
             return
         else:
             self._told[shared.account] = _Told(shown.state, now)
-            told = ProviderHeld(
+            retry_at = now if shown.retry_at is None else shown.retry_at
+            held = ProviderHeld(
                 account=shown.account,
                 state=shown.state,
-                retry_at=now if shown.retry_at is None else shown.retry_at,
+                retry_at=retry_at,
                 waiting=shown.waiting,
                 reason=shown.reason,
             )
+            seconds = max(shared.gate.held_until - shared.now(), 0.0)
+            wanted = shown.under_way + shown.waiting
+            self._submit(held, _reached(shown, used=wanted, most=0, retry_after_seconds=seconds))
+
+    def _submit(self, told: ProviderTold, reached: LimitReached | None = None) -> None:
         decision = self._kernel.decide("provider")
         decision.tell(told)
+        if reached is not None:
+            self._reached.tell(decision, reached)
         decision.submit()
 
     def _shown(self, shared: SharedGate) -> ProviderAccount:
@@ -121,3 +122,20 @@ class ProviderGates:
             refusals=gate.refusals,
             outages=gate.outages,
         )
+
+
+def _reached(
+    shown: ProviderAccount, *, used: int, most: int, retry_after_seconds: float | UnsetType = UNSET
+) -> LimitReached:
+    """That requests to the account have to wait, since no more than `most` may be under way now."""
+    return LimitReached(
+        scope=LimitScope.SERVER,
+        limit=_LIMIT,
+        action=LimitAction.WAITING,
+        used=used,
+        most=most,
+        agent_id=None,
+        task_id=None,
+        retry_after_seconds=retry_after_seconds,
+        account=shown.account,
+    )

@@ -12,7 +12,6 @@ from contextvars import Context
 from enum import Enum
 from itertools import count
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 from ai_whisperer.core.provider_gate import Pass, Place, ProviderGate, Waiting
 from ai_whisperer.domain.providers import Account, GateState
@@ -25,7 +24,7 @@ class Turn(Protocol):
     def is_over(self) -> bool: ...
     @property
     def stands_alone(self) -> bool:
-        """Whether no other request of the account was under way, or taken, while this one was."""
+        """Whether no other request of the account was under way, or taken lately."""
 
     @property
     def shut_seconds(self) -> float:
@@ -228,12 +227,17 @@ class SharedGate:
         self._serve()
 
 
-_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Account, SharedGate]] = WeakKeyDictionary()
+_gates: dict[asyncio.AbstractEventLoop, dict[Account, SharedGate]] = {}
 
 
 def gate_of(account: Account, event_loop: asyncio.AbstractEventLoop) -> SharedGate:
     """The gate that all sessions of the event loop share for the account; a new process begins with new ones."""
-    gates = _gates.setdefault(event_loop, {})
+    gates = _gates.get(event_loop)
+    if gates is None:
+        for each in list(_gates):  # in one go: other threads may have event loops of their own
+            if each.is_closed():
+                _gates.pop(each, None)
+        gates = _gates[event_loop] = {}
     gate = gates.get(account)
     if gate is None:
         gate = gates[account] = SharedGate(account, event_loop)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec import UnsetType
+
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.model_failures import Wait
 from ai_whisperer.core.text import check_text, shortened
@@ -27,7 +29,7 @@ class ReachedLimits:
     def __init__(self, kernel: Kernel, roster: Roster) -> None:
         self._kernel = kernel
         self._roster = roster
-        self._told: dict[tuple[str | None, str], float] = {}
+        self._told: dict[tuple[str | None, str, str | UnsetType], float] = {}
         self._counts: Counter[tuple[str | None, str]] = Counter()
 
     def count(self, limit: str, agent_id: str | None = None) -> int:
@@ -52,12 +54,13 @@ class ReachedLimits:
         """Announce what changes nothing: a call that is refused, work that waits. It is told once a minute."""
         kernel = self._kernel
         key = self._key(reached)
+        told = (*key, reached.account)
         now = kernel.clock.now()
-        last = self._told.get(key)
+        last = self._told.get(told)
         if kernel.closing or kernel.log.failure is not None or (last is not None and now < last + _QUIET_SECONDS):
             self._counts[key] += 1
             return
-        self._told[key] = now
+        self._told[told] = now
         decision = kernel.decide(by_caller())
         self.tell(decision, reached)
         decision.submit()

@@ -101,7 +101,7 @@ class Delegation:
         """Mail the result of a delegated task, or why there is none, to the agent that wants it."""
         if task.state is TaskState.CANCELLED and self._trees.is_being_cancelled(task.id):
             return  # whoever would be told is cancelled with it, or is not to be disturbed
-        if not self._roster.book.knows(to.agent_id):
+        if to.agent_id not in self._roster.agents:
             return  # whoever wanted it was deleted
         first = self._continuations.parts_of(task)[0]
         if task.state is TaskState.COMPLETED:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ai_whisperer.core.mailbox import notice_body, notice_subject
 from ai_whisperer.core.text import fitted
-from ai_whisperer.domain.mail import MailState
+from ai_whisperer.domain.mail import USER, MailState
 from ai_whisperer.domain.tasks import Origin, TaskRecord
 from ai_whisperer.runtime.messaging.continuations import Continuations
 from ai_whisperer.runtime.messaging.mail import Mail
 from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.roles import Roster
 
 _UNANSWERED = (MailState.DELIVERED, MailState.READ, MailState.DEAD)
 
@@ -21,7 +22,8 @@ class Notices:
     answered before its task failed needs none.
     """
 
-    def __init__(self, mail: Mail, continuations: Continuations) -> None:
+    def __init__(self, roster: Roster, mail: Mail, continuations: Continuations) -> None:
+        self._roster = roster
         self._mail = mail
         self._continuations = continuations
 
@@ -33,6 +35,8 @@ class Notices:
         mail = None if mail_id is None else self._mail.in_memory(mail_id)
         if mail is None or mail.state not in _UNANSWERED:
             return
+        if mail.sender != USER and mail.sender not in self._roster.agents:
+            return  # it was deleted
         late = task.deadline_at is not None and task.deadline_at <= decision.at
         self._mail.send(
             decision,

@@ -3179,6 +3179,7 @@ export interface Notifications {
     max: number;
     action: LimitAction;
     retryAfterSeconds?: number;
+    account?: string;
   };
   /** The limits of an agent, the session or the server were changed; null resets one. */
   "limits.changed": {

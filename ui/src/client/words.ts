@@ -68,7 +68,7 @@ export const WORDS: Readonly<Record<string, string>> = {
   "question.answered": "{@agentId} was answered[ by {decidedBy}]",
   "question.refused": "{@agentId} was refused an answer[ by {decidedBy}][: {reason}]",
   "question.withdrawn": "{@agentId} [state=expired?had no answer in time|no longer asks][: {reason}]",
-  "limit.reached": "[{@agentId}|The {scope}] reached the limit {limit:words} ({used:count} of {max:count}): {action}",
+  "limit.reached": "[{@agentId}|The {scope}] reached the limit {limit:words} ({used:count} of {max:count}): {action}[: {account}]",
   "limits.changed": "The limits of [{@agentId}|the {scope}] were changed: {limits:words}",
   "provider.held": "The account {account} [state=down?is down|is not asked by anybody]; the next request is made at {retryAt:time}[waiting>0?, {waiting:count} wait][: {reason}]",
   "provider.opened": "The account {account} takes requests again",
