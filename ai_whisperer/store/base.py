@@ -320,17 +320,12 @@ class Store(Protocol):
         ...
 
     async def thread_standings(
-        self, session_id: str, *, after: tuple[str, str], limit: int = ...
+        self, session_id: str, *, before: float, after: tuple[str, str], limit: int
     ) -> list[ThreadStanding]:
-        """The threads after this agent and thread, in order; fewer than `limit` if there are no more."""
-        ...
+        """The threads after this agent and thread, in order; fewer than `limit` if there are no more.
 
-    async def threads_with_dead_letters(self, session_id: str) -> set[tuple[str, str]]:
-        """By agent and thread, those with tasks that could not be done and that nobody has dismissed."""
-        ...
-
-    async def tasks_left(self, erasure: Erasure) -> int:
-        """How many tasks of a thread are still to be erased."""
+        Of those with something that is newer than `before` no more than that is told.
+        """
         ...
 
     async def aged_sessions(self, before: float) -> list[str]:

@@ -25,6 +25,7 @@ from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.layout import WORK, keep_out_of_git, traces_in
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME
+from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
 from ai_whisperer.store.sqlite.files import DATABASE_NAME, shm_of, wal_of
 
 STEP_PAGES = 256
@@ -54,7 +55,7 @@ def one_moment(data: Path) -> Iterator[apsw.Connection]:
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            connection.set_busy_timeout(5_000)
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
             connection.execute("PRAGMA query_only=1")
             opening.check_ours(connection, path)
             connection.execute("BEGIN")

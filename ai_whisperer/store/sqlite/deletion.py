@@ -83,14 +83,16 @@ class SqliteDeletion:
         deletion.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
     async def _free_pages(self) -> None:
-        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
+        """Give back the pages that hold nothing, in slices; then the file is smaller, and its log is empty."""
         while free := self._pages_to_free():
             unit = Unit()
             unit.changes += [(FREE_PAGE, ())] * min(free, SLICE_PAGES)
             unit.changes.append((NOTHING, ()))
-            if free <= SLICE_PAGES:
-                self._committer.checkpoint_soon()
             await self._groups.submit(unit)
+        last = Unit()
+        last.changes.append((NOTHING, ()))
+        self._committer.empty_log_soon()
+        await self._groups.submit(last)
 
     def _pages_to_free(self) -> int:
         return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0

@@ -22,6 +22,7 @@ from ai_whisperer.store.layout import traces_in
 from ai_whisperer.store.operations import DELETE_DELETION, DELETE_SOME
 from ai_whisperer.store.sqlite import queries
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME, Claim, read_claim
+from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
 from ai_whisperer.store.sqlite.files import wal_of
 from ai_whisperer.store.sqlite.statements import STATEMENTS
 
@@ -48,14 +49,17 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log and its index are as private as it is
         connection = apsw.Connection(str(path), vfs=vfs)
         try:
-            connection.set_busy_timeout(5_000)
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
             connection.execute(_GIVE_BACK)  # for a new one, before its first page is written
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA secure_delete=FAST")  # no copy stays where a row was changed or moved
             migrate(connection)
             finish_deletions(connection)
             _let_give_back(connection, path)
+            if not gives_back(connection):
+                connection.execute("PRAGMA secure_delete=ON")  # pages that become free stay in the file
         except BaseException:
             connection.close()
             raise
@@ -67,7 +71,7 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     connection = apsw.Connection(str(path), vfs=vfs)
     try:
-        connection.set_busy_timeout(5_000)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
         connection.execute("PRAGMA query_only=1")
     except BaseException:
         connection.close()

@@ -154,9 +154,6 @@ class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
     def on_their_way(self, session_id: str) -> tuple[int, float | None]:
         return self._groups.on_their_way(session_id)
 
-    def _overwrite(self, *, deleted: bool) -> None:
-        self._writing.pragma("secure_delete", deleted)
-
     async def database_bytes(self) -> tuple[int, int]:
         ((pages, free, size),) = self._all(queries.DATABASE_SIZE, (), tuple)
         return pages * size, free * size
