@@ -19,7 +19,8 @@ _GITIGNORE = """\
 /logs/
 /work/
 /replaced-*/
-/.restore-*/
+/.restoring/
+/.replacing/
 """
 
 
