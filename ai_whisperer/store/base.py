@@ -287,13 +287,18 @@ class Store(Protocol):
         """
         ...
 
+    def is_closed_off(self, session_id: str) -> bool:
+        """Whether a session of this id is being deleted or imported: nobody can make or open one now."""
+        ...
+
     async def import_session(
         self, file: Path, *, owner: str, data: Path, session_id: str | None, on_progress: Progress
     ) -> TransferReport:
         """Bring an exported session in, under its own id or another, with its files into the data folder.
 
-        It is there when this returns, whole, or not at all. Raises `DuplicateIdError`, and an `ArchiveError` for what
-        cannot be read.
+        It is there when this returns, whole, or not at all: what was written is deleted again if this fails, and if the
+        process ends in between, when the store is opened again. Raises `DuplicateIdError`, `StoreInUseError` while one
+        of the id is being deleted or imported, and an `ArchiveError` for what cannot be read.
         """
         ...
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from ai_whisperer.errors import StoreCorruptError, StoreError, StoreFullError, S
 from ai_whisperer.store import archive
 from ai_whisperer.store.archive import Progress, Reader
 from ai_whisperer.store.folder_lock import lock_folder
-from ai_whisperer.store.layout import WORK, keep_out_of_git, traces_in
+from ai_whisperer.store.layout import WORK, keep_out_of_git, place_aside, traces_in
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME
 from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
@@ -191,9 +190,9 @@ def _set_aside(folder: Path) -> Path | None:
     cut short, it goes on: a database and its log are not set aside apart.
     """
     database, aside = folder / DATABASE_NAME, folder / _REPLACING
-    named = folder / f"replaced-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    named = place_aside(folder)
     if database.exists() and (aside / DATABASE_NAME).exists():
-        aside.rename(f"{named}-before")  # somebody made a new database after one was set aside
+        aside.rename(place_aside(folder))  # somebody made a new database after one was set aside
     names = (DATABASE_NAME, wal_of(database).name, shm_of(database).name, WORK)
     there = [folder / name for name in names if (folder / name).exists()]
     if not there and not aside.exists():

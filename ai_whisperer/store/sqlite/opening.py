@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from ai_whisperer.core.file_names import file_name
 from ai_whisperer.errors import (
     StoreCorruptError,
     StoreError,
@@ -18,7 +19,8 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
-from ai_whisperer.store.layout import traces_in
+from ai_whisperer.store import archive
+from ai_whisperer.store.layout import WORK, traces_in
 from ai_whisperer.store.operations import DELETE_DELETION, DELETE_SOME
 from ai_whisperer.store.sqlite import queries
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME, Claim, read_claim
@@ -56,7 +58,7 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA secure_delete=FAST")  # no copy stays where a row was changed or moved
             migrate(connection)
-            finish_deletions(connection)
+            finish_deletions(connection, path.parent)
             _let_give_back(connection, path)
             if not gives_back(connection):
                 connection.execute("PRAGMA secure_delete=ON")  # pages that become free stay in the file
@@ -255,9 +257,10 @@ def _let_give_back(connection: apsw.Connection, path: Path) -> None:
         _log.warning("the database keeps its size when sessions are deleted, since it cannot be rebuilt (%s)", error)
 
 
-def finish_deletions(connection: apsw.Connection) -> None:
-    """Delete what is left of the sessions that were being deleted when the process ended."""
+def finish_deletions(connection: apsw.Connection, folder: Path) -> None:
+    """Delete what is left of the sessions that were being deleted or imported when the process ended."""
     for (session_id,) in list(connection.execute(queries.DELETIONS)):
+        archive.discard(folder / WORK / file_name(session_id))
         for operation in DELETE_SOME.values():
             connection.execute(STATEMENTS[operation], (session_id, -1))
         connection.execute(STATEMENTS[DELETE_DELETION], (session_id,))

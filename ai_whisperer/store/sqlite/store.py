@@ -66,6 +66,7 @@ class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
         self._path = path
         self._custody = custody
         SqliteDeletion.__init__(self)
+        SqliteImport.__init__(self)
         self._gives_back = opening.gives_back(writing)
         self._writer = SqliteWriter(writing, committer, custody)
         packing = Packing(self._all(queries.SHAPES, (), tables.SHAPE.read))
