@@ -45,19 +45,12 @@ def _written(age: str) -> float:
     return seconds
 
 
-def may_erase_thread(
-    thread: ThreadStanding,
-    *,
-    before: float,
-    open_threads: Container[tuple[str, str]],
-    with_dead_letters: Container[tuple[str, str]],
-) -> bool:
+def may_erase_thread(thread: ThreadStanding, *, before: float, open_threads: Container[tuple[str, str]]) -> bool:
     """Whether a conversation has ended before the horizon and nobody is left who needs it.
 
     `open_threads` are those with tasks that wait or run, as they are in memory.
     """
-    key = (thread.agent_id, thread.thread_id)
-    if thread.is_erased or key in open_threads or key in with_dead_letters:
+    if thread.is_erased or thread.has_dead_letter or (thread.agent_id, thread.thread_id) in open_threads:
         return False
     return thread.last_at < before and thread.ended_at is not None and thread.ended_at < before
 

@@ -39,13 +39,16 @@ class Erasure(Record, frozen=True, kw_only=True):
 class ThreadStanding(Record, frozen=True, kw_only=True):
     """A thread of an agent, as the decision whether it can be erased needs it.
 
-    `ended_at` is when its last tasks ended, None if one of these has not; `is_erased` if nothing is left of it.
+    `ended_at` is when the last of its tasks ended, None if one of them has not; `tasks` counts those that still have
+    content. `has_dead_letter` if a person has yet to look at one of them; `is_erased` if nothing is left of it.
     """
 
     agent_id: str
     thread_id: str
     last_at: float
     ended_at: float | None
+    tasks: int
+    has_dead_letter: bool
     is_erased: bool
 
 

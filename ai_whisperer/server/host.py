@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 from msgspec.structs import asdict
@@ -32,6 +31,7 @@ from ai_whisperer.runtime.session.reads import Overlay, ReadsUnderWay
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
 from ai_whisperer.server.collector import Leftovers
+from ai_whisperer.server.held_session import HeldSession
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.archive import TransferReport
 from ai_whisperer.store.base import SERVER, Store, Unit
@@ -43,8 +43,6 @@ _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
 STALLED_SECONDS = 10.0
 """A commit that takes longer than this counts as one that never ends."""
-LOG_SECONDS = 5.0
-"""So long may take whoever has the logs of agents passed on, when a session is closed."""
 _chance = random.SystemRandom()
 
 
@@ -97,7 +95,7 @@ class SessionHost:
             limits=limits_from(limits, SessionLimits),
             trial_turn=TrialTurn(),
         )
-        self._open: dict[str, _OpenSession] = {}
+        self._open: dict[str, HeldSession] = {}
         self._created: Overlay[str, SessionRecord] = Overlay()
         self._reads = ReadsUnderWay()
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -168,7 +166,7 @@ class SessionHost:
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
         checked_id(session_id)
-        if await self._record(session_id) is not None or session_id in self._deleting:
+        if await self._record(session_id) is not None or self._is_closed_off(session_id):
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         self._check_open()
         record = self._new(principal, session_id, title=title)
@@ -182,7 +180,7 @@ class SessionHost:
         """
         if not self._create_missing or session_id in self._open or not can_be_id(session_id):
             return
-        if await self._record(session_id) is None and session_id not in self._deleting:
+        if await self._record(session_id) is None and not self._is_closed_off(session_id):
             self._check_open()
             checked_id(session_id)
             self._submitted(self._new(principal, session_id), SessionLimits())
@@ -265,12 +263,17 @@ class SessionHost:
         return await asyncio.shield(deletion)
 
     async def import_session(self, principal: str, file: str, *, session_id: str | None, data: Path) -> TransferReport:
-        """Bring in a session from a file; it belongs to the principal. Raises `DuplicateIdError`, or `ArchiveError`."""
+        """Bring in a session from a file, and let its agents go on; it belongs to the principal.
+
+        Raises `DuplicateIdError`, or `ArchiveError`.
+        """
         self._check_open()
-        importing = self._store.import_session(
+        report = await self._store.import_session(
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )
-        return await importing
+        if report.session_id in await self._store.sessions_with_work():
+            await self.session(principal, report.session_id)
+        return report
 
     async def aged_sessions(self, seconds: float) -> Sequence[str]:
         """The ids of the sessions whose log has something that is older."""
@@ -303,7 +306,7 @@ class SessionHost:
             known = self._open.get(session_id)
             if known is None:
                 limits = self._limits
-                known = _OpenSession(await self._open_anew(session_id), owner=owner)
+                known = HeldSession(await self._open_anew(session_id), owner=owner)
                 self._open[session_id] = known
                 if self._limits is not limits:  # set while it was being opened
                     await known.manager.take_server_limits(self._limits)
@@ -360,6 +363,10 @@ class SessionHost:
         """What a person should see to while everything still works."""
         return self._store.health.warning
 
+    def _is_closed_off(self, session_id: str) -> bool:
+        """Whether no session of this id can be made now, as one is being deleted or imported."""
+        return session_id in self._deleting or self._store.is_closed_off(session_id)
+
     async def _record(self, session_id: str) -> SessionRecord | None:
         with self._reads.one_more():
             stored = await self._store.session(session_id)
@@ -384,40 +391,3 @@ class SessionHost:
 
 def _told(failure: BaseException) -> str:
     return failure.message if isinstance(failure, WhispererError) else repr(failure)
-
-
-class _OpenSession:
-    """An open session, and the task that passes on what its agents do."""
-
-    def __init__(self, manager: AsyncAgentSessionManager, *, owner: str) -> None:
-        self.manager = manager
-        self.owner = owner
-        self._closing: asyncio.Task[None] | None = None
-        self._logging = asyncio.create_task(self._log(manager.log_agents()), name=f"log of {manager.session_id}")
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether it can be used: nobody closes it, and the store took all that was decided."""
-        return self._closing is None and self.manager.failure is None
-
-    async def close(self, *, grace_seconds: float) -> None:
-        """Close the session. Whoever calls while it is being closed waits for the same."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close(grace_seconds), name=f"end of {self.manager.session_id}")
-        await asyncio.shield(self._closing)
-
-    async def _close(self, grace_seconds: float) -> None:
-        try:
-            await self.manager.close(grace_seconds=grace_seconds)
-        except WhispererError as error:
-            _log.error("session %s could not be closed cleanly: %s", self.manager.session_id, error)
-        await asyncio.wait([self._logging], timeout=LOG_SECONDS)
-        self._logging.cancel()
-
-    async def _log(self, passing_on: Coroutine[Any, Any, None]) -> None:
-        try:
-            await passing_on
-        except WhispererError as failure:
-            _log.error("session %s has stopped: %s", self.manager.session_id, failure)
-        except Exception:  # noqa: BLE001 - somebody's handler that fails stops nothing
-            _log.exception("what the agents of session %s do is no longer passed on", self.manager.session_id)

@@ -2,20 +2,25 @@
 
 A file is written beside its name and gets it when it is whole. What is read is checked against the manifest before it
 is used: one that was cut off, changed, or made by a newer version is refused.
+
+A name in it is the path of the file, in which `%` and bytes that are no UTF-8 are written as in addresses of the web.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import stat
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -55,17 +60,21 @@ class TransferReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Writer:
-    """An archive that is being written."""
+    """An archive that is being written. What has to lie somewhere meanwhile can lie in `beside`."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, beside: Path) -> None:
         self._archive = archive
+        self.beside = beside
         self.members: dict[str, str] = {}
 
     @contextmanager
-    def member(self, name: str) -> Iterator[Callable[[bytes], object]]:
+    def member(self, name: str, *, mode: int = 0o600) -> Iterator[Callable[[bytes], object]]:
         """Write a member piece by piece."""
         digest = hashlib.sha256()
-        with self._archive.open(name, "w", force_zip64=True) as file:
+        info = zipfile.ZipInfo(name, time.localtime()[:6])
+        info.external_attr = (stat.S_IFREG | mode) << 16
+        info.compress_type = zipfile.ZIP_DEFLATED
+        with self._archive.open(info, "w", force_zip64=True) as file:
 
             def write(piece: bytes) -> None:
                 digest.update(piece)
@@ -75,16 +84,27 @@ class Writer:
         self.members[name] = digest.hexdigest()
 
     def add(self, name: str, path: Path) -> None:
-        with path.open("rb") as source, self.member(name) as write:
-            while piece := source.read(_CHUNK):
-                write(piece)
+        """Add a file; raises `FileNotFoundError`, or `ArchiveError` if it cannot be read."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise ArchiveError(f"'{path}' cannot be read ({error.strerror}). Nothing was written.") from error
+        with open(descriptor, "rb") as source:
+            mode = os.fstat(source.fileno()).st_mode
+            if stat.S_ISREG(mode):
+                with self.member(name, mode=_mode_of(mode)) as write:
+                    while piece := source.read(_CHUNK):
+                        write(piece)
 
     def add_files(self, folder: Path) -> None:
         """Add the files beneath a folder as they are now; links and what is no file are left out, as is what goes."""
+        folder, beside = folder.resolve(), self.beside.resolve()
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
             try:
-                if stat.S_ISREG(path.lstat().st_mode):
-                    self.add(FILES + path.relative_to(folder).as_posix(), path)
+                if stat.S_ISREG(path.lstat().st_mode) and beside not in path.parents:
+                    self.add(FILES + _written_name(path.relative_to(folder)), path)
             except FileNotFoundError:
                 continue  # it was removed meanwhile
 
@@ -96,12 +116,11 @@ def written(
     """Write an archive; it is there when the block has ended well. Raises `ArchiveError`."""
     if file.exists():
         raise ArchiveError(f"'{file}' is there already. Choose another name, or remove it; nothing was written.")
-    draft = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as raw:
+    with _room_beside(file) as beside, _told_of(file):
+        draft = beside / "draft"
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive:
-                writer = Writer(archive)
+                writer = Writer(archive, beside)
                 yield writer
                 manifest = Manifest(
                     format=FORMAT,
@@ -117,10 +136,37 @@ def written(
             raw.flush()
             os.fsync(raw.fileno())
         draft.rename(file)
+
+
+@contextmanager
+def _room_beside(file: Path) -> Iterator[Path]:
+    """A folder beside a file that is to be written. What a process left in it that was killed is removed."""
+    beside = file.absolute().with_name(f".{file.name}.making")
+    with _told_of(file):
+        beside.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(beside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ArchiveError(f"Another process is writing '{file}'. Choose another name, or wait for it.") from None
+        try:
+            with _told_of(file):
+                for left in beside.iterdir():
+                    left.unlink()
+            yield beside
+        finally:
+            discard(beside)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _told_of(file: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ArchiveError(f"'{file}' cannot be written ({error.strerror or error}). Choose another place.") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 class Reader:
@@ -162,16 +208,24 @@ class Reader:
             yield member
 
     def extract(self, name: str, path: Path) -> None:
+        """Write a member to a file that is not there yet; it is on disk when this returns."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with path.open("wb") as target:
-            os.chmod(target.fileno(), 0o600)
+        mode = _mode_of(self._archive.getinfo(name).external_attr >> 16)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as target:
             for piece in self.pieces(name):
                 target.write(piece)
+            target.flush()
+            os.fsync(target.fileno())
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the members that are files of agents."""
+        return [name for name in self.manifest.members if name.startswith(FILES)]
 
     def extract_files(self, folder: Path) -> None:
-        for name in self.manifest.members:
-            if name.startswith(FILES):
-                self.extract(name, folder / name.removeprefix(FILES))
+        """Write the files of agents beneath a folder that has none of them."""
+        for name in self.files:
+            self.extract(name, folder / _read_name(name.removeprefix(FILES)))
 
     def _damaged(self, why: str) -> ArchiveError:
         return ArchiveError(f"'{self._file}' is damaged or was cut off ({why}). Use another copy; nothing was changed.")
@@ -214,9 +268,24 @@ def _manifest_of(file: Path, archive: zipfile.ZipFile) -> Manifest:
 
 def _check_name(file: Path, name: str) -> None:
     """Nothing in an archive leads out of where it is unpacked."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+    path = PurePosixPath(_read_name(name))
+    if path.is_absolute() or ".." in path.parts or "\0" in str(path):
         raise ArchiveError(f"'{file}' has a member that leads elsewhere ({name!r:.100}). Nothing was changed.")
+
+
+def _written_name(path: Path) -> str:
+    """A path as the name of a member, which is UTF-8: see the top."""
+    escaped = path.as_posix().replace("%", "%25")
+    return "".join(f"%{os.fsencode(each)[0]:02X}" if "\udc80" <= each <= "\udcff" else each for each in escaped)
+
+
+def _read_name(name: str) -> str:
+    return os.fsdecode(unquote_to_bytes(name))
+
+
+def _mode_of(mode: int) -> int:
+    """What only the owner may do with a file: run it, if that was so."""
+    return 0o700 if mode & stat.S_IXUSR else 0o600
 
 
 def discard(folder: Path) -> None:

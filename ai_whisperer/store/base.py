@@ -287,13 +287,18 @@ class Store(Protocol):
         """
         ...
 
+    def is_closed_off(self, session_id: str) -> bool:
+        """Whether a session of this id is being deleted or imported: nobody can make or open one now."""
+        ...
+
     async def import_session(
         self, file: Path, *, owner: str, data: Path, session_id: str | None, on_progress: Progress
     ) -> TransferReport:
         """Bring an exported session in, under its own id or another, with its files into the data folder.
 
-        It is there when this returns, whole, or not at all. Raises `DuplicateIdError`, and an `ArchiveError` for what
-        cannot be read.
+        It is there when this returns, whole, or not at all: what was written is deleted again if this fails, and if the
+        process ends in between, when the store is opened again. Raises `DuplicateIdError`, `StoreInUseError` while one
+        of the id is being deleted or imported, and an `ArchiveError` for what cannot be read.
         """
         ...
 
@@ -320,17 +325,12 @@ class Store(Protocol):
         ...
 
     async def thread_standings(
-        self, session_id: str, *, after: tuple[str, str], limit: int = ...
+        self, session_id: str, *, before: float, after: tuple[str, str], limit: int
     ) -> list[ThreadStanding]:
-        """The threads after this agent and thread, in order; fewer than `limit` if there are no more."""
-        ...
+        """The threads after this agent and thread, in order; fewer than `limit` if there are no more.
 
-    async def threads_with_dead_letters(self, session_id: str) -> set[tuple[str, str]]:
-        """By agent and thread, those with tasks that could not be done and that nobody has dismissed."""
-        ...
-
-    async def tasks_left(self, erasure: Erasure) -> int:
-        """How many tasks of a thread are still to be erased."""
+        Of those with something that is newer than `before` no more than that is told.
+        """
         ...
 
     async def aged_sessions(self, before: float) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +21,8 @@ _GITIGNORE = """\
 /logs/
 /work/
 /replaced-*/
-/.restore-*/
+/.restoring/
+/.replacing/
 """
 
 
@@ -29,6 +32,11 @@ def keep_out_of_git(folder: Path) -> None:
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(_GITIGNORE)
+
+
+def place_aside(folder: Path) -> Path:
+    """A new name in a data folder, for a folder with what something else takes the place of."""
+    return folder / f"replaced-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
 
 
 def traces_in(folder: Path) -> Iterator[Path]:

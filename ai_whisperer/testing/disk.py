@@ -112,7 +112,7 @@ class _SlowCommitter:
             before()
         self._later(lambda: self._commit(connection, done))
 
-    def checkpoint_soon(self) -> None:
+    def empty_log_soon(self) -> None:
         """SQLite does that itself."""
 
     def close(self) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from ai_whisperer import Client, export_session
+from ai_whisperer import AsyncAgentSessionManager, Client, export_session
 from ai_whisperer.core.retention import age_in_seconds
 from ai_whisperer.errors import (
     ArchiveError,
     DuplicateIdError,
     InvalidInputError,
     LogPrunedError,
+    StoreInUseError,
     UnknownAgentError,
     UnknownRoomError,
 )
@@ -121,3 +123,53 @@ def test_a_server_prunes_by_itself_what_is_old_in_all_sessions_and_opens_no_othe
         await store.close()
 
     simulate(main())
+
+
+def test_an_imported_session_goes_on_at_once_and_nobody_makes_one_of_its_id_meanwhile(tmp_path: Path) -> None:
+    async def main() -> None:
+        data, file = tmp_path / "data", tmp_path / "s.zip"
+        async with AsyncAgentSessionManager(data, model_factory=lambda _: FunctionModel(lambda _: "done")) as manager:
+            await manager.create_agent("ann")
+            await manager.pause_agent("ann")
+            await manager.send_task("ann", "go", task_id="open")
+        store = SqliteStore.open(data)
+        host = SessionHost(
+            store, model="m", templates=TemplateLibrary([]), model_factory=lambda _: FunctionModel(lambda _: "done")
+        )
+        await host.start(session_id="default")
+        export_session(data, "default", file)
+        importing = asyncio.ensure_future(host.import_session("local", str(file), session_id="twin", data=data))
+        while not store.is_closed_off("twin"):  # noqa: ASYNC110 - at that instant
+            await asyncio.sleep(0)
+        with pytest.raises(DuplicateIdError):
+            await host.create("other", "twin")
+        with pytest.raises(StoreInUseError):
+            await host.import_session("local", str(file), session_id="twin", data=data)
+        await importing
+        assert "twin" in {each.session_id for each in host.open_sessions}
+        assert (await host.get("local", "twin")).owner == "local"
+        twin = await host.session("local", "twin")
+        await twin.resume_agent("ann")
+        assert (await twin.wait_task("open")).state == "completed"
+        await host.close(grace_seconds=0)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_session_that_was_made_a_moment_ago_is_not_imported_over(tmp_path: Path) -> None:
+    async def main() -> None:
+        data, file = tmp_path / "data", tmp_path / "s.zip"
+        store = SqliteStore.open(data)
+        host = SessionHost(store, model="m", templates=TemplateLibrary([]))
+        await host.start(session_id="default")
+        export_session(data, "default", file)
+        making = asyncio.ensure_future(host.create("other", "twin"))
+        with pytest.raises(DuplicateIdError):
+            await host.import_session("local", str(file), session_id="twin", data=data)
+        await making
+        assert (await host.get("other", "twin")).owner == "other"
+        await host.close(grace_seconds=0)
+        await store.close()
+
+    asyncio.run(main())

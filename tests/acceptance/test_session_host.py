@@ -228,7 +228,7 @@ def test_whoever_gets_the_id_of_a_deleted_session_cannot_read_its_logs(tmp_path:
 def test_a_handler_of_somebody_that_does_not_return_holds_no_session_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ai_whisperer.server.host.LOG_SECONDS", 0.05)
+    monkeypatch.setattr("ai_whisperer.server.held_session.LOG_SECONDS", 0.05)
     let_go = threading.Event()
 
     class Stuck(logging.Handler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import shutil
 import zipfile
@@ -11,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, backup, export_session, import_into_folder, restore
+from ai_whisperer import AsyncAgentSessionManager, accept_loss, backup, export_session, import_into_folder, restore
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     ArchiveError,
@@ -24,6 +25,7 @@ from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.archive import MANIFEST
 from ai_whisperer.store.base import Unit
+from ai_whisperer.store.operations import PUT_SESSION
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.tables import OF_A_SESSION
@@ -331,8 +333,6 @@ def test_a_session_that_was_not_imported_to_its_end_is_gone_after_a_crash(lived:
 
 def test_an_import_with_a_line_that_is_wrong_leaves_nothing(lived: Path, tmp_path: Path) -> None:
     export_session(lived, "default", tmp_path / "s.zip")
-    import hashlib
-
     bad = tmp_path / "bad.zip"
     with zipfile.ZipFile(tmp_path / "s.zip") as old, zipfile.ZipFile(bad, "w") as new:
         manifest = json.loads(old.read(MANIFEST))
@@ -349,3 +349,106 @@ def test_an_import_with_a_line_that_is_wrong_leaves_nothing(lived: Path, tmp_pat
     assert not any(rows_of(target).values())
     import_into_folder(target, tmp_path / "s.zip")
     assert rows_of(target) == rows_of(lived)
+
+
+def test_files_of_an_import_that_was_cut_short_go_with_it(lived: Path, tmp_path: Path) -> None:
+    export_session(lived, "default", tmp_path / "s.zip")
+    target = tmp_path / "target"
+
+    async def die_at_the_end() -> None:
+        store = SqliteStore.open(target)
+        submit = store.submit
+
+        def all_but_the_last(unit: Unit) -> asyncio.Future[None]:
+            if any(operation is PUT_SESSION for operation, _ in unit.changes):
+                store.abandon()
+                raise DiedError
+            return submit(unit)
+
+        store.submit = all_but_the_last  # type: ignore[method-assign]
+        with pytest.raises(DiedError):
+            await store.import_session(tmp_path / "s.zip", owner="local", data=target)
+        for undoing in store._undoing:
+            undoing.cancel()
+
+    asyncio.run(die_at_the_end())
+    assert len(list(target.rglob("note.txt"))) == 1
+
+    async def look() -> None:
+        store = SqliteStore.open(target)
+        assert not (target / "work" / "default").exists()
+        await store.close()
+
+    asyncio.run(look())
+
+
+def test_an_import_that_is_cancelled_leaves_neither_rows_nor_files(lived: Path, tmp_path: Path) -> None:
+    export_session(lived, "default", tmp_path / "s.zip")
+    target = tmp_path / "target"
+
+    async def main() -> None:
+        store = SqliteStore.open(target)
+        submit = store.submit
+
+        def cancelled_at_the_end(unit: Unit) -> asyncio.Future[None]:
+            if any(operation is PUT_SESSION for operation, _ in unit.changes):
+                importing.cancel()
+                return asyncio.get_running_loop().create_future()
+            return submit(unit)
+
+        store.submit = cancelled_at_the_end  # type: ignore[method-assign]
+        importing = asyncio.ensure_future(store.import_session(tmp_path / "s.zip", owner="local", data=target))
+        with pytest.raises(asyncio.CancelledError):
+            await importing
+        assert store.is_closed_off("default"), "until the rest of it is gone"
+        await store.close()
+
+    asyncio.run(main())
+    assert not any(rows_of(target).values())
+    assert list(target.rglob("note.txt")) == []
+
+
+def test_what_a_lost_session_has_left_is_set_aside_by_an_import(lived: Path, tmp_path: Path) -> None:
+    export_session(lived, "default", tmp_path / "s.zip")
+    target = tmp_path / "target"
+    left = target / "work" / "default" / "agents" / "ann"
+    left.mkdir(parents=True)
+    (left / "mine.txt").write_text("mine")
+    accept_loss(target)
+    import_into_folder(target, tmp_path / "s.zip")
+    assert [path.name for path in left.iterdir()] == ["note.txt"]
+    assert [path.read_text() for path in target.glob("replaced-*/work/default/agents/ann/mine.txt")] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("member", "line"),
+    [
+        ("task", {"arrival": "soon"}),
+        ("task", {"prompt": 5}),
+        ("task", {"created_at": "yesterday"}),
+        ("task", {"state": "bored"}),
+        ("task", {}),
+        ("notification", {"seq": "one"}),
+        ("notification", {"seq": 0}),
+        ("notification", {"params": []}),
+        ("notification", {"more": 1}),
+        ("agent", {"started": "maybe"}),
+        ("agent", {"unheard_of": 1}),
+    ],
+)
+def test_an_import_refuses_what_does_not_fit(lived: Path, tmp_path: Path, member: str, line: dict[str, object]) -> None:
+    """A line again, changed in one place; the same line again is there already."""
+    export_session(lived, "default", tmp_path / "s.zip")
+    name, bad, target = f"rows/{member}.jsonl", tmp_path / "bad.zip", tmp_path / "target"
+    with zipfile.ZipFile(tmp_path / "s.zip") as old, zipfile.ZipFile(bad, "w") as new:
+        manifest = json.loads(old.read(MANIFEST))
+        for each in manifest["members"]:
+            content = old.read(each)
+            if each == name:
+                content += json.dumps({**json.loads(content.splitlines()[0]), **line}).encode() + b"\n"
+                manifest["members"][each] = hashlib.sha256(content).hexdigest()
+            new.writestr(each, content)
+        new.writestr(MANIFEST, json.dumps(manifest))
+    with pytest.raises(ArchiveError, match=rf"{name}.*Nothing was changed"):
+        import_into_folder(target, bad)
+    assert not any(rows_of(target).values())

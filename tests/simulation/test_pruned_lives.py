@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer.core import retention as rules
 from ai_whisperer.domain.retention import Erased, Horizon
@@ -64,7 +65,7 @@ def prune_open_work(patch: pytest.MonkeyPatch) -> None:
 def prune_dead_letters(patch: pytest.MonkeyPatch) -> None:
     may = rules.may_erase_thread
     patch.setattr(
-        retention, "may_erase_thread", lambda thread, **given: may(thread, **{**given, "with_dead_letters": ()})
+        retention, "may_erase_thread", lambda thread, **given: may(replace(thread, has_dead_letter=False), **given)
     )
 
 

@@ -429,3 +429,80 @@ def test_what_is_stored_is_told_by_what_it_is() -> None:
         assert report.database_bytes >= report.size_bytes > report.free_bytes
 
     play(scenario)
+
+
+def test_a_thread_in_which_an_old_task_was_retried_lately_stays() -> None:
+    refuses = True
+
+    def say(_: ModelRequest) -> str:
+        if refuses:
+            raise ModelRefusedError("No.")
+        return "done"
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        nonlocal refuses
+        await manager.create_agent("ann")
+        await manager.send_task("ann", "the first", thread_id="talk", task_id="t0")
+        await manager.at_rest()
+        refuses = False
+        for number in range(1, 8):
+            await manager.run_task("ann", f"number {number}", thread_id="talk", task_id=f"t{number}")
+        await asyncio.sleep(40 * DAY)
+        await manager.retry_task("t0")
+        await manager.at_rest()
+        dry = await manager.prune(older_than="30d", dry_run=True)
+        assert (await manager.prune(older_than="30d")).erased == dry.erased
+        assert [task.erased_at for task in await manager.list_tasks("ann")] == [None] * 8
+        await asyncio.sleep(40 * DAY)
+        dry = await manager.prune(older_than="30d", dry_run=True)
+        assert dry.erased.tasks == 8
+        assert (await manager.prune(older_than="30d")).erased == dry.erased
+
+    play(scenario, say)
+
+
+def test_others_have_their_turn_while_many_threads_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ai_whisperer.runtime.api.retention._PAGE", 1)
+
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        for _ in range(20):
+            await manager.run_task("ann", "go")
+        for dry_run, older_than in ((True, "0s"), (False, "30d")):
+            turns, looking = 0, asyncio.ensure_future(manager.prune(older_than=older_than, dry_run=dry_run))
+            while not looking.done():
+                turns += 1
+                await asyncio.sleep(0)
+            assert turns > 20
+
+    play(scenario, answer)
+
+
+def test_threads_are_erased_many_in_a_commit() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        for _ in range(60):
+            await manager.run_task("ann", "go")
+        store = manager._session.kernel.store
+        assert isinstance(store, SqliteStore)
+        before = store.commits
+        await asyncio.sleep(1)
+        assert (await manager.prune(older_than=0)).erased.tasks == 60
+        assert store.commits - before < 20
+
+    play(scenario, answer)
+
+
+def test_what_is_deleted_goes_also_if_whoever_asked_gives_up() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann")
+        await manager.run_task("ann", f"remember {SECRET}", thread_id="talk")
+        asked = asyncio.ensure_future(manager.delete_thread("ann", "talk"))
+        while not manager._session.kernel.erasing.has_erased("ann", "talk", 1):  # noqa: ASYNC110 - at that instant
+            await asyncio.sleep(0)
+        asked.cancel()
+        await until(lambda: not manager._session.kernel.background._tasks)
+        assert asked.cancelled()
+        assert SECRET not in await contents(manager)
+
+    play(scenario, answer)

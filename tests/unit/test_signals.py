@@ -15,7 +15,7 @@ import pytest
 from ai_whisperer.cli.main import main
 from ai_whisperer.cli.signals import LAST_SECONDS, Watchman
 from ai_whisperer.errors import StoreFailedError
-from ai_whisperer.server import host, process_log, serving
+from ai_whisperer.server import held_session, process_log, serving
 from ai_whisperer.server.address import Address
 from ai_whisperer.store.sqlite import committers
 from ai_whisperer.tools import process_groups
@@ -48,7 +48,7 @@ def test_whoever_leaves_has_the_time_for_all_that_is_waited_for() -> None:
         connection._CLOSE_SECONDS,
         3 * process._GRACE_SECONDS + process_groups._SECONDS_TO_END,
         serving.LAST_REQUESTS_SECONDS,
-        host.LOG_SECONDS,
+        held_session.LOG_SECONDS,
         committers.LAST_COMMIT_SECONDS,
         process_log._MAX_FLUSH_SECONDS,
     ]

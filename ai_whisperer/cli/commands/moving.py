@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ai_whisperer.cli.amounts import counted, size
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.output import console
 from ai_whisperer.core.moments import moment
@@ -38,8 +40,8 @@ def backup(call: Call, file: FileArgument) -> None:
 
     with _progress(call, "Backing up") as tell:
         report = make(call.settings.values.data, file, on_progress=tell)
-    size = f"{report.size_bytes / (1 << 20):,.1f} MiB"
-    call.output.told(report, f"Wrote {report.file}: {report.sessions} sessions, {size}.")
+    told = f"Wrote {report.file}: {counted(report.sessions, 'session')}, {size(report.size_bytes)}."
+    call.output.told(report, told)
 
 
 def restore(
@@ -58,8 +60,9 @@ def restore(
     with _progress(call, "Restoring") as tell:
         report = bring(file, data, replace=replace, on_progress=tell)
     aside = "" if report.set_aside is None else f" What was there is in {report.set_aside}."
-    told = f"Restored {report.sessions} sessions of {moment(report.made_at)} into {data}.{aside} Start: whisperer serve"
-    call.output.told(report, told)
+    sessions = counted(report.sessions, "session")
+    start = f"Start: whisperer serve --data {shlex.quote(str(data))}"
+    call.output.told(report, f"Restored {sessions} of {moment(report.made_at)} into {data}.{aside} {start}")
 
 
 def export_session(
@@ -75,10 +78,7 @@ def export_session(
 
     with _progress(call, "Exporting") as tell:
         report = write(call.settings.values.data, session, file, on_progress=tell)
-    rows = sum(report.rows.values())
-    call.output.told(
-        report, f"Wrote session {report.session_id} to {report.file}: {rows:,} rows, {report.files:,} files."
-    )
+    call.output.told(report, f"Wrote session {report.session_id} to {report.file}: {_contents(report)}.")
 
 
 async def import_session(
@@ -106,8 +106,11 @@ async def import_session(
         from ai_whisperer import import_into_folder
 
         report = await asyncio.to_thread(lambda: import_into_folder(data, file, session_id=new_id))
-    rows = sum(report.rows.values())
-    call.output.told(report, f"Imported session {report.session_id}: {rows:,} rows, {report.files:,} files.")
+    call.output.told(report, f"Imported session {report.session_id}: {_contents(report)}.")
+
+
+def _contents(report: ImportedSession | TransferReport) -> str:
+    return f"{counted(sum(report.rows.values()), 'row')}, {counted(report.files, 'file')}"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ai_whisperer.cli.amounts import counted, size
 from ai_whisperer.cli.calling import Following, command
 from ai_whisperer.cli.output import Column
 from ai_whisperer.core.moments import moment
@@ -65,27 +66,19 @@ def _told(report: PruneReport) -> str:
 
 def _counted(erased: Erased) -> str:
     counts = ((getattr(erased, name), name) for name in Erased.__struct_fields__)
-    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
+    return ", ".join(counted(count, name.removesuffix("s")) for count, name in counts if count)
 
 
 def _sizes(report: StorageReport) -> str:
     return (
-        f"Session {report.session_id}: {_size(report.size_bytes)}; its log has {report.first_seq:,} to "
-        f"{report.last_seq:,}. The database of all sessions: {_size(report.database_bytes)}, of which "
-        f"{_size(report.free_bytes)} hold nothing."
+        f"Session {report.session_id}: {size(report.size_bytes)}; its log has {report.first_seq:,} to "
+        f"{report.last_seq:,}. The database of all sessions: {size(report.database_bytes)}, of which "
+        f"{size(report.free_bytes)} hold nothing."
     )
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} GiB"
 
 
 PARTS: Sequence[Column[StoredPart]] = (
     Column("WHAT", lambda each: each.name, whole=True),
     Column("ROWS", lambda each: f"{each.rows:,}", right=True),
-    Column("SIZE", lambda each: _size(each.size_bytes), right=True),
+    Column("SIZE", lambda each: size(each.size_bytes), right=True),
 )

@@ -8,6 +8,7 @@ from ai_whisperer.core.queueing import Work
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.mail import MailRecord, MailState
 from ai_whisperer.domain.notifications.agents import AgentDeleted
+from ai_whisperer.domain.retention import Erased
 from ai_whisperer.domain.rooms import RoomKind
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.runtime.agents.agent import LiveAgent
@@ -56,6 +57,19 @@ def delete_agent(parts: PartsOfAll, decision: Decision, agent: LiveAgent) -> Non
     decision.tell(AgentDeleted(agent_id=name))
     parts.roster.book.remove(name)
     del parts.roster.agents[name]
+
+
+def deleted_agents(parts: PartsOfAll) -> list[str]:
+    """Those of which something may be left, also beside the store, and of whose names there are no others now."""
+    return [each for each in parts.kernel.erasing.deleted_agents if each not in parts.roster.agents]
+
+
+async def erase_marked(parts: PartsOfAll) -> Erased:
+    """Erase what is marked in the store, and the files that belonged to it. What is cut short goes on at the next."""
+    erased = await parts.kernel.erasing.run()
+    await parts.supplies.folders.remove_aside()
+    await parts.supplies.folders.sweep_attachments(parts.kernel.reads)
+    return erased
 
 
 def _keep_totals(parts: PartsOfAll, decision: Decision, agent: LiveAgent) -> None:

@@ -129,6 +129,8 @@ def remove_work(root: Path, path: Path) -> None:
 
     try:
         remove_beneath(root.resolve(), root.resolve() / path.relative_to(root))
+    except FileNotFoundError:
+        pass  # somebody else removes it
     except OSError as error:
         _log.warning("the folder %s could not be removed, remove it by hand: %s", path, error)
 
@@ -252,27 +254,39 @@ class Folders:
         """Find the folders that an earlier version made. The session must be open, so that it is nobody else's."""
         take_over_work(self._base, self._session_id)
 
-    async def remove(self, agent_id: str) -> None:
-        """Remove the own folder of an agent, if it has one."""
-        own = self._root / _AGENTS / file_name(agent_id)
-        if own.exists():
-            await asyncio.to_thread(remove_work, self._base, own)
+    def put_aside(self, agent_id: str) -> None:
+        """Let an agent that was deleted have no folder any more: one of its name begins with nothing."""
+        self._put_aside(self._root / _AGENTS / file_name(agent_id))
 
-    def sweep(self) -> None:
+    async def remove_aside(self) -> None:
+        """Remove what was put aside."""
+        if self._sweeping is not None:
+            await self._sweeping
+        if left := self._aside():
+            await asyncio.to_thread(self._swept, left)
+
+    def sweep(self, deleted: Iterable[str] = ()) -> None:
         """Remove what programs left in folders for temporary files when the process ended before they did.
 
-        The folders are put aside at once, and removed meanwhile. What cannot be put aside is told in the log.
+        So it is with the folders of agents that were being deleted. The folders are put aside at once, and removed
+        meanwhile. What cannot be put aside is told in the log.
         """
-        left_behind = self._root / TEMPORARY
+        self._put_aside(self._root / TEMPORARY)
+        for agent_id in deleted:
+            self.put_aside(agent_id)
+        if left := self._aside():
+            self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)
+
+    def _put_aside(self, folder: Path) -> None:
         try:
-            left_behind.rename(self._root / f"{TEMPORARY}.{secrets.token_hex(8)}")
+            folder.rename(self._root / f"{TEMPORARY}.{secrets.token_hex(8)}")
         except FileNotFoundError:
             pass
         except OSError as error:
-            _log.warning("the folder %s could not be put aside, remove it by hand: %s", left_behind, error.strerror)
-        left = sorted(self._root.glob(f"{TEMPORARY}.*"))
-        if left:
-            self._sweeping = asyncio.get_running_loop().run_in_executor(None, self._swept, left)
+            _log.warning("the folder %s could not be put aside, remove it by hand: %s", folder, error.strerror)
+
+    def _aside(self) -> list[Path]:
+        return sorted(self._root.glob(f"{TEMPORARY}.*"))
 
     async def sweep_attachments(self, reads: Reads) -> None:
         """Remove the contents that nothing names: what named them was erased, or nothing ever came to do so.

@@ -19,16 +19,13 @@ from ai_whisperer.domain.agents import AgentState, AgentStatus, SleepPlan
 from ai_whisperer.domain.clock import Clock, IdSource, SystemClock, TimedIds
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.mail import USER
-from ai_whisperer.errors import (
-    ClosedError,
-    InvalidInputError,
-    StateError,
-)
+from ai_whisperer.errors import ClosedError, InvalidInputError, StateError
 from ai_whisperer.mcp_config import McpServersConfig, mcp_servers_from
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import name_check, resolve
 from ai_whisperer.models.names import AUTO as ANY_MODEL
 from ai_whisperer.runtime.agents.creation import Stage
+from ai_whisperer.runtime.agents.deletion import deleted_agents
 from ai_whisperer.runtime.agents.folders import Folders, checked_folders, kept_from_agents
 from ai_whisperer.runtime.agents.status import status_of
 from ai_whisperer.runtime.api.accepting import Intake
@@ -213,7 +210,7 @@ class AsyncAgentSessionManager(
             await self._release(store)
             raise
         self._folders.take_over()
-        self._folders.sweep()
+        self._folders.sweep(deleted_agents(session))
         await self._folders.sweep_attachments(session.kernel.reads)
         self._open = (session, Intake(session))
         if self._callback is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.retention import age_in_seconds, may_erase_thread
@@ -13,11 +13,12 @@ from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.agents import ThreadDeleted
 from ai_whisperer.domain.notifications.sessions import SessionPruned
-from ai_whisperer.domain.retention import Erased, Erasure, Horizon, PruneReport, StorageReport, ThreadStanding
+from ai_whisperer.domain.retention import Erased, Horizon, PruneReport, StorageReport, ThreadStanding
 from ai_whisperer.domain.rooms import RoomRecord
 from ai_whisperer.domain.tasks import TaskRecord, ThreadSummary
 from ai_whisperer.errors import ClosedError, StateError, UnknownThreadError
-from ai_whisperer.runtime.agents.deletion import delete_agent, open_work_of
+from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.runtime.agents.deletion import delete_agent, erase_marked, open_work_of
 from ai_whisperer.runtime.agents.status import status_of
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.requeueing import dismiss
@@ -26,7 +27,8 @@ from ai_whisperer.runtime.messaging.rooms import turn_of
 from ai_whisperer.runtime.session.cause import by_caller
 from ai_whisperer.runtime.session.decision import Decision
 
-_PAGE = 300
+_PAGE = 100
+"""So many threads are looked at before others have their turn."""
 _DELETED = "The {} is being deleted."
 _LATER = "The session was closed meanwhile. What is left of what was to be erased goes when it is opened again."
 
@@ -77,8 +79,7 @@ class SessionRetention(SessionRooms):
             kernel.erasing.mark(decision, name, thread_id, last=kernel.last_arrival, told_until=told_until)
             decision.tell(ThreadDeleted(agent_id=name, thread_id=thread_id))
             durable = decision.submit()
-        await asyncio.shield(durable)
-        await self._erased()
+        await self._erased(durable)
         return known[thread_id]
 
     async def delete_room(self, room: RoomRef) -> RoomRecord:
@@ -114,10 +115,7 @@ class SessionRetention(SessionRooms):
                 delete_agent(session, decision, agent)
                 durable = decision.submit()
             break
-        await asyncio.shield(durable)
-        await agent.free()
-        await session.supplies.folders.remove(agent.agent_id)
-        await self._erased()
+        await self._erased(durable, agent=agent)
         return last
 
     async def storage(self) -> StorageReport:
@@ -138,15 +136,22 @@ class SessionRetention(SessionRooms):
     async def _dead_of(self, agent_id: str) -> list[TaskRecord]:
         return [task for task in await self._session.kernel.reads.dead_tasks() if task.agent_id == agent_id]
 
-    async def _erased(self) -> Erased:
-        """Erase what is marked, and wait for that. The session may be closed meanwhile: then the rest goes later."""
-        kernel = self._session.kernel
-        outcome: asyncio.Future[Erased] = kernel.event_loop.create_future()
+    async def _erased(self, decided: asyncio.Future[None] | None = None, *, agent: LiveAgent | None = None) -> Erased:
+        """Erase what is marked once that is durable, with the files of an agent that is gone, and wait for it.
+
+        It goes on if whoever waits gives up. The session may be closed meanwhile: then the rest goes later.
+        """
+        session = self._session
+        outcome: asyncio.Future[Erased] = session.kernel.event_loop.create_future()
 
         async def erase() -> None:
             try:
-                erased = await kernel.erasing.run()
-                await self._session.supplies.folders.sweep_attachments(kernel.reads)
+                if decided is not None:
+                    await asyncio.shield(decided)
+                if agent is not None:
+                    session.supplies.folders.put_aside(agent.agent_id)
+                    await agent.free()
+                erased = await erase_marked(session)
             except BaseException as error:
                 if not outcome.done():
                     outcome.set_exception(ClosedError(_LATER) if isinstance(error, asyncio.CancelledError) else error)
@@ -155,26 +160,20 @@ class SessionRetention(SessionRooms):
             if not outcome.done():
                 outcome.set_result(erased)
 
-        if kernel.background.run(erase(), name=f"erasing in {kernel.session_id}") is None:
+        if session.kernel.background.run(erase(), name=f"erasing in {session.kernel.session_id}") is None:
             raise ClosedError(_LATER)
         return await outcome
 
     async def _prune(self, horizon: Horizon) -> Erased:
-        kernel, threads, after = self._session.kernel, 0, ("", "")
-        while True:
-            with kernel.reads.under_way.one_more():
-                page = await kernel.reads.thread_standings(after=after, limit=_PAGE)
-                dead = await kernel.reads.threads_with_dead_letters()
-                decision = kernel.decide(by_caller())
-                for thread in self._erasable(page, dead, before=horizon.before):
-                    kernel.erasing.mark(decision, thread.agent_id, thread.thread_id, last=kernel.last_arrival)
-                    threads += 1
-                durable = decision.submit() if decision.unit else None
-            if durable is not None:
-                await asyncio.shield(durable)
-            if len(page) < _PAGE:
-                break
-            after = (page[-1].agent_id, page[-1].thread_id)
+        kernel = self._session.kernel
+
+        def mark(threads: Sequence[ThreadStanding]) -> asyncio.Future[None] | None:
+            decision = kernel.decide(by_caller())
+            for thread in threads:
+                kernel.erasing.mark(decision, thread.agent_id, thread.thread_id, last=kernel.last_arrival)
+            return decision.submit() if decision.unit else None
+
+        threads, _ = await self._each_erasable(horizon.before, mark)
         expected = await kernel.store.erasable(horizon)
         if threads or expected:
             decision = kernel.decide(by_caller())
@@ -185,31 +184,29 @@ class SessionRetention(SessionRooms):
         return await self._erased()
 
     async def _would_erase(self, horizon: Horizon) -> Erased:
-        kernel, after = self._session.kernel, ("", "")
-        erased = await kernel.store.erasable(horizon)
-        while True:
-            page = await kernel.reads.thread_standings(after=after, limit=_PAGE)
-            dead = await kernel.reads.threads_with_dead_letters()
-            for thread in self._erasable(page, dead, before=horizon.before):
-                meant = Erasure(
-                    session_id=kernel.session_id,
-                    agent_id=thread.agent_id,
-                    thread_id=thread.thread_id,
-                    last=kernel.last_arrival,
-                    at=horizon.at,
-                )
-                erased += Erased(threads=1, tasks=await kernel.store.tasks_left(meant))
-            if len(page) < _PAGE:
-                return erased
-            after = (page[-1].agent_id, page[-1].thread_id)
+        threads, tasks = await self._each_erasable(horizon.before, lambda _: None)
+        return await self._session.kernel.store.erasable(horizon) + Erased(threads=threads, tasks=tasks)
 
-    def _erasable(
-        self, page: list[ThreadStanding], dead: set[tuple[str, str]], *, before: float
-    ) -> Iterator[ThreadStanding]:
-        in_use = set(self._open_threads())
-        for thread in page:
-            if may_erase_thread(thread, before=before, open_threads=in_use, with_dead_letters=dead):
-                yield thread
+    async def _each_erasable(
+        self, before: float, act: Callable[[Sequence[ThreadStanding]], asyncio.Future[None] | None]
+    ) -> tuple[int, int]:
+        """Let `act` decide on the threads that can be erased, some at a time, between which others have their turn.
+
+        Returns how many threads there are, and how many tasks in them.
+        """
+        reads, after = self._session.kernel.reads, ("", "")
+        threads = tasks = 0
+        while True:
+            with reads.under_way.one_more():
+                page = await reads.thread_standings(before=before, after=after, limit=_PAGE)
+                in_use = set(self._open_threads())
+                found = [each for each in page if may_erase_thread(each, before=before, open_threads=in_use)]
+                durable = act(found)
+            threads, tasks = threads + len(found), tasks + sum(each.tasks for each in found)
+            await (asyncio.sleep(0) if durable is None else asyncio.shield(durable))
+            if len(page) < _PAGE:
+                return threads, tasks
+            after = (page[-1].agent_id, page[-1].thread_id)
 
     def _running_and_waiting(self) -> Iterator[TaskRecord]:
         session = self._session

@@ -8,6 +8,7 @@ import logging
 from msgspec.structs import replace
 
 from ai_whisperer.errors import ClosedError
+from ai_whisperer.runtime.agents.deletion import erase_marked
 from ai_whisperer.runtime.life import recovery
 from ai_whisperer.runtime.life.assembly import Outside, assemble
 from ai_whisperer.runtime.life.open_session import OpenSession
@@ -45,7 +46,7 @@ async def open_session(session_id: str, store: Store, outside: Outside) -> OpenS
 
 async def _erase(session: OpenSession) -> None:
     """Go on with what was being erased when the process ended."""
-    await session.kernel.erasing.run()
+    await erase_marked(session)
 
 
 async def close_session(session: OpenSession, *, grace_seconds: float) -> None:

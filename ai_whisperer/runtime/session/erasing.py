@@ -51,6 +51,11 @@ class Erasing:
         """Whether a task of this arrival is of a conversation that is gone, though its record may still be whole."""
         return any(arrival <= self._marked.get((agent_id, each), 0) for each in (thread_id, ""))
 
+    @property
+    def deleted_agents(self) -> list[str]:
+        """The agents that were deleted and of which something may be left."""
+        return [agent_id for agent_id, thread_id in self._marked if agent_id and not thread_id]
+
     async def run(self) -> Erased:
         """Erase what is marked. If it is ended before that is done, it goes on when this is called again."""
         async with self._turn:

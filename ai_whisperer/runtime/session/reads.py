@@ -148,7 +148,6 @@ class Reads:
     notifications = _own(Store.notifications)
     first_since = _own(Store.first_since)
     thread_standings = _own(Store.thread_standings)
-    threads_with_dead_letters = _own(Store.threads_with_dead_letters)
     stored_parts = _own(Store.stored_parts)
     notifications_naming = _own(Store.notifications_naming)
     last_notifications_naming = _own(Store.last_notifications_naming)

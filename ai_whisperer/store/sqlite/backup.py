@@ -7,9 +7,9 @@ log grows until the copy is done. The token is no part of it: a folder that was 
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
-import tempfile
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,16 +18,20 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from ai_whisperer.errors import StoreCorruptError, StoreError, StoreInUseError
+from ai_whisperer.errors import StoreCorruptError, StoreError, StoreFullError, StoreInUseError, StoreReadOnlyError
 from ai_whisperer.store import archive
-from ai_whisperer.store.archive import Progress
+from ai_whisperer.store.archive import Progress, Reader
 from ai_whisperer.store.folder_lock import lock_folder
-from ai_whisperer.store.layout import WORK, keep_out_of_git, traces_in
+from ai_whisperer.store.layout import WORK, keep_out_of_git, place_aside, traces_in
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME
+from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
 from ai_whisperer.store.sqlite.files import DATABASE_NAME, shm_of, wal_of
 
 STEP_PAGES = 256
+RESTORING = ".restoring"
+"""Here a backup is unpacked. If it is there later, restoring was cut short."""
+_REPLACING = ".replacing"
 _COPYING = 0.7
 """So much of the progress is copying the database, the rest packing it."""
 
@@ -54,7 +58,7 @@ def one_moment(data: Path) -> Iterator[apsw.Connection]:
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            connection.set_busy_timeout(5_000)
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
             connection.execute("PRAGMA query_only=1")
             opening.check_ours(connection, path)
             connection.execute("BEGIN")
@@ -73,9 +77,8 @@ def backup(data: str | Path, file: str | Path, *, on_progress: Progress = lambda
     with (
         one_moment(folder) as source,
         archive.written(file, kind="backup", schema=_version_of(source), made_at=made_at) as writer,
-        tempfile.TemporaryDirectory(prefix=".whisperer-backup-", dir=file.absolute().parent) as beside,
     ):
-        copy = Path(beside) / DATABASE_NAME
+        copy = writer.beside / DATABASE_NAME
         sessions = _copied(source, copy, lambda part: on_progress(part * _COPYING))
         writer.add(DATABASE_NAME, copy)
         on_progress(0.9)
@@ -89,24 +92,17 @@ def restore(
 ) -> BackupReport:
     """Put a backup into a data folder that nobody uses and that has no database.
 
-    With `replace` what is there is set aside, into a folder in it. If it is cut short nothing is lost, and it can be
-    done again. Raises a `StoreError` or an `ArchiveError`.
+    With `replace` what is there is set aside, into a folder in it. If it is cut short nothing is lost: it can be done
+    again, which sets aside what there is by then. Raises a `StoreError` or an `ArchiveError`.
     """
     file, folder = Path(file), Path(data)
     with archive.read(file, kind="backup", schema=opening.latest_version()) as reader:
         reader.check(lambda part: on_progress(part * _COPYING))
         lock = lock_folder(folder)
-        unpacked = folder / f".restore-{secrets.token_hex(6)}"
         try:
-            if not replace:
-                _check_vacant(folder)
-            reader.extract(DATABASE_NAME, unpacked / DATABASE_NAME)
-            reader.extract_files(unpacked / WORK)
-            sessions = _checked(unpacked / DATABASE_NAME)
-            aside = _set_aside(folder) if replace else None
-            _put_in_place(unpacked, folder)
+            with _changing(folder):
+                sessions, aside = _restored(reader, folder, replace=replace)
         finally:
-            archive.discard(unpacked)
             lock.release()
         keep_out_of_git(folder)
         on_progress(1.0)
@@ -117,6 +113,40 @@ def restore(
             made_at=reader.manifest.made_at,
             set_aside=None if aside is None else str(aside),
         )
+
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StoreFullError from error
+        raise StoreReadOnlyError(
+            f"The data folder '{folder}' cannot be changed ({error.strerror or error}). Fix that and restore again; "
+            "nothing is lost."
+        ) from error
+
+
+def _restored(reader: Reader, folder: Path, *, replace: bool) -> tuple[int, Path | None]:
+    """Put the backup in place; returns how many sessions it has, and where that is which was there before."""
+    unpacked = folder / RESTORING
+    was_cut_short = not (folder / DATABASE_NAME).exists() and (unpacked.exists() or (folder / _REPLACING).exists())
+    if not replace and not was_cut_short:
+        _check_vacant(folder)
+    try:
+        archive.discard(unpacked)
+        reader.extract(DATABASE_NAME, unpacked / DATABASE_NAME)
+        reader.extract_files(unpacked / WORK)
+        sessions = _checked(unpacked / DATABASE_NAME)
+    except BaseException:
+        if not was_cut_short:
+            archive.discard(unpacked)
+        raise
+    aside = _set_aside(folder) if replace or was_cut_short else None
+    _put_in_place(unpacked, folder)
+    archive.discard(unpacked)
+    return sessions, aside
 
 
 def _copied(source: apsw.Connection, target: Path, on_progress: Progress) -> int:
@@ -154,31 +184,39 @@ def _check_vacant(folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> Path | None:
-    """Move what a data folder has into a folder in it; returns that, if there was anything."""
-    database = folder / DATABASE_NAME
-    names = (DATABASE_NAME, wal_of(database).name, shm_of(database).name, ACKNOWLEDGED_NAME, WORK)
+    """Move what a data folder has into a folder in it; returns that, if there was anything.
+
+    What was acknowledged there is kept in mind, so that nobody takes the folder for a new one meanwhile. If this was
+    cut short, it goes on: a database and its log are not set aside apart.
+    """
+    database, aside = folder / DATABASE_NAME, folder / _REPLACING
+    named = place_aside(folder)
+    if database.exists() and (aside / DATABASE_NAME).exists():
+        aside.rename(place_aside(folder))  # somebody made a new database after one was set aside
+    names = (DATABASE_NAME, wal_of(database).name, shm_of(database).name, WORK)
     there = [folder / name for name in names if (folder / name).exists()]
-    if not there:
+    if not there and not aside.exists():
         return None
-    aside = folder / f"replaced-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    aside.mkdir(mode=0o700)
+    aside.mkdir(mode=0o700, exist_ok=True)
+    noted = folder / ACKNOWLEDGED_NAME
+    if noted.exists() and not (aside / ACKNOWLEDGED_NAME).exists():
+        shutil.copy2(noted, aside / ACKNOWLEDGED_NAME)
+    noted.write_bytes(b"")
     for path in there:
         path.rename(aside / path.name)
-    return aside
+    aside.rename(named)
+    return named
 
 
 def _put_in_place(unpacked: Path, folder: Path) -> None:
-    """The database last: before that, whoever opens the folder is told that there is none."""
-    (folder / ACKNOWLEDGED_NAME).unlink(missing_ok=True)
+    """The database last: before that, whoever opens the folder is told that one is missing."""
+    (folder / ACKNOWLEDGED_NAME).write_bytes(b"")
     if (unpacked / WORK).exists():
         work = folder / WORK
         if work.exists():
             work.rmdir()  # it is empty, or it would have been in the way
         (unpacked / WORK).rename(work)
-    database = unpacked / DATABASE_NAME
-    with database.open("rb") as file:
-        os.fsync(file.fileno())
-    database.rename(folder / DATABASE_NAME)
+    (unpacked / DATABASE_NAME).rename(folder / DATABASE_NAME)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

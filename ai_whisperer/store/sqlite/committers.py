@@ -17,6 +17,8 @@ from ai_whisperer.errors import StoreFailedError
 QUICK_SECONDS = 0.001
 CHECKPOINT_PAGES = 1_000
 """At so many pages the write-ahead log is copied into the database; if that is not possible, so many pages later."""
+BUSY_MILLISECONDS = 5_000
+"""So long it is waited for whoever else has the database locked."""
 LAST_COMMIT_SECONDS = 5.0
 """So long the end of a commit under way is waited for when the database is let go of."""
 
@@ -45,8 +47,8 @@ class Committer(Protocol):
         self, connection: apsw.Connection, done: Committed, *, units: int, before: Before | None = None
     ) -> None: ...
 
-    def checkpoint_soon(self) -> None:
-        """Have the next commit copied into the database at once, where there is a log that is copied."""
+    def empty_log_soon(self) -> None:
+        """Have the next commit copied into the database at once, and nothing be left in the file of the log."""
         ...
 
     def close(self) -> None:
@@ -66,8 +68,8 @@ class InlineCommitter:
             before()
         done(_commit(connection))
 
-    def checkpoint_soon(self) -> None:
-        """SQLite does that itself."""
+    def empty_log_soon(self) -> None:
+        """There is none."""
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -100,6 +102,7 @@ class ThreadCommitter:
         self._last_seconds = 1.0
         self._log_pages = 0
         self._checkpoint_at = CHECKPOINT_PAGES
+        self._is_to_empty = False
         self.warning: str | None = None
         self._thread = threading.Thread(target=self._run, name="whisperer-commit", daemon=True)
         try:
@@ -121,7 +124,8 @@ class ThreadCommitter:
             self._jobs.put(_Job(connection, done, asyncio.get_running_loop(), before))
             time.sleep(0)  # gives the interpreter lock to the thread, which would wait for it up to 5 ms
 
-    def checkpoint_soon(self) -> None:
+    def empty_log_soon(self) -> None:
+        self._is_to_empty = True
         self._checkpoint_at = 0
 
     def close(self) -> None:
@@ -155,7 +159,10 @@ class ThreadCommitter:
 
     def _checkpoint(self, connection: apsw.Connection) -> None:
         try:
-            connection.wal_checkpoint()
+            if self._is_to_empty:
+                self._is_to_empty = not _was_emptied(connection)
+            else:
+                connection.wal_checkpoint()
         except _PASSING as error:
             self._put_off(error)
         except Exception as error:
@@ -189,6 +196,21 @@ class ThreadCommitter:
         failure = _commit(connection)
         self._last_seconds = time.perf_counter() - begun
         return failure
+
+
+def _was_emptied(connection: apsw.Connection) -> bool:
+    """Copy the log into the database and cut its file to nothing; False if somebody reads what is in it.
+
+    Nobody is waited for: then all is copied that can be, and the rest is for the next time.
+    """
+    connection.set_busy_timeout(0)
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    finally:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+    return True
 
 
 def _commit(connection: apsw.Connection) -> BaseException | None:

@@ -1,11 +1,9 @@
-"""Sessions that go as a whole, and those that come as a whole: in slices, under a mark that a crash leaves behind."""
+"""Sessions that go as a whole: in slices, under a mark that a crash leaves behind."""
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ai_whisperer.errors import StoreInUseError
@@ -34,7 +32,6 @@ class SqliteDeletion:
 
     def __init__(self) -> None:
         self._deleting: set[str] = set()
-        self._undoing: set[asyncio.Future[None]] = set()
 
     @abstractmethod
     def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
@@ -50,6 +47,13 @@ class SqliteDeletion:
         except StoreInUseError:
             self._deleting.discard(session_id)
             raise
+        await self._delete_rest(session_id)
+
+    def is_closed_off(self, session_id: str) -> bool:
+        return session_id in self._deleting
+
+    async def _delete_rest(self, session_id: str) -> None:
+        """Delete all that is left of a session which is marked for that."""
         for table in OF_A_SESSION:
             while self._has_rows(table, session_id):
                 unit = Unit()
@@ -61,36 +65,17 @@ class SqliteDeletion:
         self._deleting.discard(session_id)
         await self._free_pages()
 
-    @contextmanager
-    def importing(self, session_id: str) -> Iterator[None]:
-        """Let nobody open or make a session of this id while its rows are written; if that fails, they go."""
-        self._check_not_deleting(session_id)
-        self._deleting.add(session_id)
-        try:
-            yield
-        except BaseException:
-            self._rest_of_import(session_id)
-            raise
-        else:
-            self._deleting.discard(session_id)
-
-    def _rest_of_import(self, session_id: str) -> None:
-        """Delete what was written so far, in the background; what is left then goes when the store is opened again."""
-        self._deleting.discard(session_id)
-        deletion = asyncio.ensure_future(self.delete_session(session_id))
-        self._undoing.add(deletion)
-        deletion.add_done_callback(self._undoing.discard)
-        deletion.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-
     async def _free_pages(self) -> None:
-        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
+        """Give back the pages that hold nothing, in slices; then the file is smaller, and its log is empty."""
         while free := self._pages_to_free():
             unit = Unit()
             unit.changes += [(FREE_PAGE, ())] * min(free, SLICE_PAGES)
             unit.changes.append((NOTHING, ()))
-            if free <= SLICE_PAGES:
-                self._committer.checkpoint_soon()
             await self._groups.submit(unit)
+        last = Unit()
+        last.changes.append((NOTHING, ()))
+        self._committer.empty_log_soon()
+        await self._groups.submit(last)
 
     def _pages_to_free(self) -> int:
         return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
@@ -100,4 +85,4 @@ class SqliteDeletion:
 
     def _check_not_deleting(self, session_id: str) -> None:
         if session_id in self._deleting:
-            raise StoreInUseError(f"The session '{session_id}' is being deleted. Wait until that is done.")
+            raise StoreInUseError(f"The session '{session_id}' is being deleted or imported. Wait until that is done.")

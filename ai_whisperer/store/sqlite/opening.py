@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from ai_whisperer.core.file_names import file_name
 from ai_whisperer.errors import (
     StoreCorruptError,
     StoreError,
@@ -18,10 +19,12 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
-from ai_whisperer.store.layout import traces_in
+from ai_whisperer.store import archive
+from ai_whisperer.store.layout import WORK, traces_in
 from ai_whisperer.store.operations import DELETE_DELETION, DELETE_SOME
 from ai_whisperer.store.sqlite import queries
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME, Claim, read_claim
+from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
 from ai_whisperer.store.sqlite.files import wal_of
 from ai_whisperer.store.sqlite.statements import STATEMENTS
 
@@ -48,14 +51,17 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its log and its index are as private as it is
         connection = apsw.Connection(str(path), vfs=vfs)
         try:
-            connection.set_busy_timeout(5_000)
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
             connection.execute(_GIVE_BACK)  # for a new one, before its first page is written
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA secure_delete=FAST")  # no copy stays where a row was changed or moved
             migrate(connection)
-            finish_deletions(connection)
+            finish_deletions(connection, path.parent)
             _let_give_back(connection, path)
+            if not gives_back(connection):
+                connection.execute("PRAGMA secure_delete=ON")  # pages that become free stay in the file
         except BaseException:
             connection.close()
             raise
@@ -67,7 +73,7 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     connection = apsw.Connection(str(path), vfs=vfs)
     try:
-        connection.set_busy_timeout(5_000)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
         connection.execute("PRAGMA query_only=1")
     except BaseException:
         connection.close()
@@ -251,9 +257,10 @@ def _let_give_back(connection: apsw.Connection, path: Path) -> None:
         _log.warning("the database keeps its size when sessions are deleted, since it cannot be rebuilt (%s)", error)
 
 
-def finish_deletions(connection: apsw.Connection) -> None:
-    """Delete what is left of the sessions that were being deleted when the process ended."""
+def finish_deletions(connection: apsw.Connection, folder: Path) -> None:
+    """Delete what is left of the sessions that were being deleted or imported when the process ended."""
     for (session_id,) in list(connection.execute(queries.DELETIONS)):
+        archive.discard(folder / WORK / file_name(session_id))
         for operation in DELETE_SOME.values():
             connection.execute(STATEMENTS[operation], (session_id, -1))
         connection.execute(STATEMENTS[DELETE_DELETION], (session_id,))

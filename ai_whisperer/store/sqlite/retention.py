@@ -46,10 +46,6 @@ class SqliteRetention:
     @abstractmethod
     async def _free_pages(self) -> None: ...
 
-    @abstractmethod
-    def _overwrite(self, *, deleted: bool) -> None:
-        """Whether what is deleted from now on is overwritten in the file."""
-
     async def horizon(self, session_id: str) -> Horizon | None:
         found = self._all(queries.HORIZON, (session_id,), tables.HORIZON.read)
         return found[0] if found else None
@@ -69,16 +65,9 @@ class SqliteRetention:
         return int(low)
 
     async def thread_standings(
-        self, session_id: str, *, after: tuple[str, str], limit: int = PAGE_ROWS
+        self, session_id: str, *, before: float, after: tuple[str, str], limit: int
     ) -> list[ThreadStanding]:
-        return self._all(queries.THREAD_STANDINGS, (session_id, *after, limit), _standing_from)
-
-    async def threads_with_dead_letters(self, session_id: str) -> set[tuple[str, str]]:
-        return set(self._all(queries.THREADS_WITH_DEAD_LETTERS, (session_id,), lambda row: (row[0], row[1])))
-
-    async def tasks_left(self, erasure: Erasure) -> int:
-        key = (erasure.session_id, erasure.agent_id, erasure.thread_id, erasure.last)
-        return self._all(queries.COUNT_TASKS_OF_THREAD, key, lambda row: int(row[0]))[0]
+        return self._all(queries.THREAD_STANDINGS, (session_id, *after, limit, before), _standing_from)
 
     async def erasable(self, horizon: Horizon) -> Erased:
         session_id, before = horizon.session_id, horizon.before
@@ -100,21 +89,18 @@ class SqliteRetention:
         if horizon is None and not erasures:
             return Erased()
         deleted = [each for each in erasures if each.told_until]
-        self._overwrite(deleted=True)
-        try:
-            await self._erase_told(deleted)
-            erased = await self._erase_tasks(erasures)
-            erased += await self._erase_mails(session_id, horizon, deleted, spared)
-            erased += await self._erase_messages(session_id, horizon, deleted)
-            if horizon is not None:
-                erased += await self._erase_before(horizon)
-            for some in _slices(deleted):
-                unit = Unit()
-                for each in some:
-                    unit.delete_erasure(each)
-                await self._groups.submit(unit)
-        finally:
-            self._overwrite(deleted=False)
+        await self._erase_told(deleted)
+        erased = await self._erase_tasks(erasures)
+        erased += await self._erase_mails(session_id, horizon, deleted, spared)
+        erased += await self._erase_messages(session_id, horizon, deleted)
+        if horizon is not None:
+            erased += await self._erase_before(horizon)
+        unit = Unit()
+        for erasure in deleted:
+            unit.delete_erasure(erasure)
+            if len(unit) >= SLICE_ROWS:
+                unit = await self._submitted(unit)
+        await self._submitted(unit)
         await self._free_pages()
         return erased
 
@@ -158,15 +144,15 @@ class SqliteRetention:
         """Steps first, the task when none of them is left. A mark that was only for tasks goes with the last."""
         unit, threads, tasks = Unit(), 0, 0
         for erasure in erasures:
-            while left := self._tasks_left(erasure):
-                for task_id, steps in left:
-                    for _ in range(0, steps, SLICE_ROWS):
-                        unit.delete_steps(erasure.session_id, task_id, limit=SLICE_ROWS)
-                        if steps > SLICE_ROWS // 4 or len(unit) >= SLICE_ROWS:
-                            unit = await self._submitted(unit)
-                    unit.erase_task(erasure.session_id, task_id, at=erasure.at)
-                tasks += len(left)
-                unit = await self._submitted(unit)
+            async for task_id, steps, _, _ in self._tasks_left(erasure):
+                for _ in range(0, steps, SLICE_ROWS):
+                    unit.delete_steps(erasure.session_id, task_id, limit=SLICE_ROWS)
+                    if steps > SLICE_ROWS // 4:
+                        unit = await self._submitted(unit)
+                unit.erase_task(erasure.session_id, task_id, at=erasure.at)
+                tasks += 1
+                if len(unit) >= SLICE_ROWS:
+                    unit = await self._submitted(unit)
             threads += bool(erasure.agent_id)
             if not erasure.told_until:
                 unit.delete_erasure(erasure)
@@ -175,13 +161,10 @@ class SqliteRetention:
         await self._submitted(unit)
         return Erased(threads=threads, tasks=tasks)
 
-    def _tasks_left(self, erasure: Erasure) -> list[tuple[str, int]]:
-        """Some of the tasks that are still to be erased, and how many steps each has."""
-        if not erasure.agent_id:
-            return []
+    def _tasks_left(self, erasure: Erasure) -> AsyncIterator[Row]:
+        """The tasks that are still to be erased: their ids, how many steps each has, and their keys."""
         sql = queries.TASKS_LEFT_OF_THREAD if erasure.thread_id else queries.TASKS_LEFT_OF_AGENT
-        key = (erasure.session_id, erasure.agent_id, erasure.thread_id, erasure.last, SLICE_ROWS // 4)
-        return self._all(sql, key, lambda row: (row[0], row[1]))
+        return self._pages(sql, _key(erasure), (-1, -1), key_of=lambda row: row[2:])
 
     async def _erase_mails(
         self, session_id: str, horizon: Horizon | None, deleted: Collection[Erasure], spared: Spared
@@ -258,7 +241,16 @@ class SqliteRetention:
 
 
 def _standing_from(row: Row) -> ThreadStanding:
-    return ThreadStanding(agent_id=row[0], thread_id=row[1], last_at=row[2], ended_at=row[3], is_erased=bool(row[4]))
+    agent_id, thread_id, last_at, ended_at, tasks, dead_letters, is_erased = row
+    return ThreadStanding(
+        agent_id=agent_id,
+        thread_id=thread_id,
+        last_at=last_at,
+        ended_at=ended_at,
+        tasks=tasks,
+        has_dead_letter=dead_letters > 0,
+        is_erased=bool(is_erased),
+    )
 
 
 def _key(erasure: Erasure) -> Row:
@@ -298,8 +290,3 @@ def _tells_of(note: Notification, erasure: Erasure, task_ids: Collection[str]) -
 def _time_of(horizon: Horizon | None, deleted: Collection[Erasure]) -> float:
     """When what goes now was erased, as it is kept."""
     return max((each.at for each in deleted), default=0.0) or (0.0 if horizon is None else horizon.at)
-
-
-def _slices(erasures: Collection[Erasure]) -> list[list[Erasure]]:
-    listed = list(erasures)
-    return [listed[start : start + SLICE_ROWS] for start in range(0, len(listed), SLICE_ROWS)]

@@ -20,29 +20,29 @@ WHERE (SELECT at FROM notification WHERE session_id=session.id ORDER BY seq LIMI
 FIRST_NOTIFICATION: Final = "SELECT min(seq) FROM notification WHERE session_id=?"
 
 THREAD_STANDINGS: Final = """
-SELECT agent_id, id, last_at,
-  (SELECT CASE WHEN count(*)=count(finished_at) THEN max(finished_at) END FROM (
-    SELECT finished_at FROM task INDEXED BY task_by_thread
+SELECT thread.agent_id, thread.id, last_at, CASE WHEN count(*)=count(finished_at) THEN max(finished_at) END,
+  count(finished_at) - count(erased_at), total(state IN ('dead', 'failed') AND dismissed_at IS NULL), is_erased
+FROM (
+  SELECT *, coalesce((
+    SELECT erased_at IS NOT NULL FROM task INDEXED BY task_by_thread
     WHERE session_id=thread.session_id AND agent_id=thread.agent_id AND thread_id=thread.id
-    ORDER BY arrival DESC LIMIT 5)),
-  (SELECT erased_at IS NOT NULL FROM task INDEXED BY task_by_thread
-    WHERE session_id=thread.session_id AND agent_id=thread.agent_id AND thread_id=thread.id
-    ORDER BY arrival DESC LIMIT 1)
-FROM thread WHERE session_id=? AND (agent_id, id)>(?,?) ORDER BY agent_id, id LIMIT ?"""
-THREADS_WITH_DEAD_LETTERS: Final = """
-SELECT DISTINCT agent_id, thread_id FROM task INDEXED BY task_dead_letter
-WHERE session_id=? AND state IN ('dead', 'failed') AND dismissed_at IS NULL"""
+    ORDER BY arrival DESC LIMIT 1), 0) AS is_erased
+  FROM thread WHERE session_id=?1 AND (agent_id, id)>(?2,?3) ORDER BY agent_id, id LIMIT ?4) AS thread
+LEFT JOIN task INDEXED BY task_by_thread ON task.session_id=thread.session_id AND task.agent_id=thread.agent_id
+  AND task.thread_id=thread.id AND last_at<?5 AND NOT is_erased
+GROUP BY thread.agent_id, thread.id ORDER BY thread.agent_id, thread.id"""
+"""Tasks are only looked at where the thread may go; all of them then, since any of them may have been retried."""
 
 _OF_THREAD = """FROM task INDEXED BY task_by_thread
 WHERE session_id=?1 AND agent_id=?2 AND thread_id=?3 AND arrival<=?4"""
 _OF_AGENT = """FROM task INDEXED BY task_by_agent
 WHERE session_id=?1 AND agent_id=?2 AND ?3='' AND arrival<=?4"""
 _LEFT = "AND erased_at IS NULL AND state NOT IN ('queued', 'running')"
-_PAGE = """SELECT id, (SELECT count(*) FROM step WHERE step.session_id=task.session_id AND step.task_id=task.id)
-{} {} ORDER BY arrival LIMIT ?5"""
+_PAGE = """SELECT id, (SELECT count(*) FROM step WHERE step.session_id=task.session_id AND step.task_id=task.id),
+  arrival, rowid
+{} {} AND (arrival, rowid)>(?5,?6) ORDER BY arrival, rowid LIMIT ?7"""
 TASKS_LEFT_OF_THREAD: Final = _PAGE.format(_OF_THREAD, _LEFT)
 TASKS_LEFT_OF_AGENT: Final = _PAGE.format(_OF_AGENT, _LEFT)
-COUNT_TASKS_OF_THREAD: Final = f"SELECT count(*) {_OF_THREAD} {_LEFT}"
 IDS_OF_THREAD: Final = f"SELECT id {_OF_THREAD}"
 
 MAILS_AFTER: Final = """

@@ -66,6 +66,7 @@ class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
         self._path = path
         self._custody = custody
         SqliteDeletion.__init__(self)
+        SqliteImport.__init__(self)
         self._gives_back = opening.gives_back(writing)
         self._writer = SqliteWriter(writing, committer, custody)
         packing = Packing(self._all(queries.SHAPES, (), tables.SHAPE.read))
@@ -153,9 +154,6 @@ class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
 
     def on_their_way(self, session_id: str) -> tuple[int, float | None]:
         return self._groups.on_their_way(session_id)
-
-    def _overwrite(self, *, deleted: bool) -> None:
-        self._writing.pragma("secure_delete", deleted)
 
     async def database_bytes(self) -> tuple[int, int]:
         ((pages, free, size),) = self._all(queries.DATABASE_SIZE, (), tuple)
