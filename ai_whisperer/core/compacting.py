@@ -6,23 +6,27 @@ prompt of the thread, what the person said last, the prompt of the task that run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from ai_whisperer.core.contexts import BYTES_FOR_A_TOKEN, shown_bytes, text_bytes
-from ai_whisperer.core.shown import READ_RESULT, RESULT_BYTES, cut, prompt_of, turns_of
-from ai_whisperer.core.view import Journal, bounds, head, uncovered
+from ai_whisperer.core.groups import Group, Sizes, groups_of, movable
+from ai_whisperer.core.shown import READ_RESULT, RESULT_BYTES, cut
+from ai_whisperer.core.view import Journal, head
 from ai_whisperer.domain.compactions import Compaction, CompactionKind, CompactionReason, Place
 from ai_whisperer.domain.conversation import ToolCall, ToolTurn, Turn
 from ai_whisperer.domain.record import Record
-from ai_whisperer.domain.tasks import MODEL, TOOL, StepRecord, StepState, TaskKind, TaskRecord, step_id
+from ai_whisperer.domain.tasks import StepRecord, StepState
 
 Wrote = Callable[[ToolCall], Sequence[str]]
 """Names the files that a call has written."""
 
 _SAID_TOKENS = 8_192
 _HEAD_BYTES = 600
+_LEAST_PART = 600
+_PART_NOTE = 300
+"""So many bytes of what a person said are kept at least if they are in part, and so many are for the note on it."""
 _MOST_LISTED = 50
 _CLIPS = (RESULT_BYTES, 32_000, 8_000, 2_000, 500)
 _WORTH_IT = 0.9
@@ -35,6 +39,7 @@ class Terms(Record, frozen=True, kw_only=True):
     """What a conversation has to fit into, in tokens, and what stands beside it, in bytes.
 
     `scale` is how many tokens there are for each that the size lets expect. The last `keep` groups stay as they are.
+    The agent is told `notes_bytes` of its own notes in place of what is covered.
     """
 
     window: int
@@ -43,6 +48,7 @@ class Terms(Record, frozen=True, kw_only=True):
     beside_bytes: int
     scale: float = 1.0
     keep: int = 2
+    notes_bytes: int = 0
 
     def tokens(self, size: int) -> int:
         return int((size + self.beside_bytes) / BYTES_FOR_A_TOKEN * self.scale) + 1
@@ -56,6 +62,16 @@ class Terms(Record, frozen=True, kw_only=True):
     def card_bytes(self) -> int:
         """How long the card may be on which the runtime says how things stand."""
         return min(1_000, self.window // 16) * BYTES_FOR_A_TOKEN
+
+    @property
+    def first_bytes(self) -> int:
+        """How much of the first prompt is kept word for word."""
+        return self.window // 4 * BYTES_FOR_A_TOKEN
+
+    @property
+    def head_bytes(self) -> int:
+        """How long all may be that stands for what is covered, apart from what is kept word for word."""
+        return self.summary_bytes + self.card_bytes + self.notes_bytes + _HEAD_BYTES
 
     @property
     def said_bytes(self) -> int:
@@ -74,32 +90,6 @@ class Plan(Record, frozen=True, kw_only=True):
     gone: tuple[tuple[str, Turn], ...] = ()
 
 
-class _Entry(Record, frozen=True, kw_only=True):
-    """A prompt, which has the number 0, or a group up to the step `last`. Its results may be lines already."""
-
-    task: TaskRecord
-    last: int = 0
-    steps: tuple[StepRecord, ...] = ()
-    is_trimmed: bool = False
-
-    @property
-    def is_prompt(self) -> bool:
-        return not self.steps
-
-    def turns(self, most: int, *, trimmed: bool) -> list[Turn]:
-        if self.is_prompt:
-            return prompt_of(self.task)
-        return turns_of(self.steps, result_bytes=most, trimmed=self.last if trimmed or self.is_trimmed else 0)
-
-    def size(self, most: int, *, trimmed: bool = False) -> int:
-        return sum(map(shown_bytes, self.turns(most, trimmed=trimmed)))
-
-    @property
-    def raw_size(self) -> int:
-        """What has to be read to show its results as lines."""
-        return sum(len(step.result.content) for step in self.steps if step.result is not None)
-
-
 def plan(
     begun: Compaction, before: Compaction | None, journals: Sequence[Journal], terms: Terms, *, wrote: Wrote
 ) -> Plan | None:
@@ -108,111 +98,110 @@ def plan(
     `before` is the compaction that holds now, `begun` the one that is under way. The task that runs is the last one.
     If it cannot be made short enough, this is as far as it gets.
     """
-    entries = list(_entries(before, journals))
+    groups = list(groups_of(before, journals))
+    own = journals[-1][0].id if journals else ""
     clip = RESULT_BYTES if before is None or not before.result_bytes else before.result_bytes
-    found: Plan | None = None
+    sizes, found = Sizes(groups), None
     for keep in dict.fromkeys((terms.keep, 1, 0)):
-        movable = _movable(entries, keep, journals)
+        may_go = movable(groups, keep, own)
         for most in (each for each in _CLIPS if each <= clip):
-            draft = _Draft(begun, before, entries, movable, most, terms)
+            draft = _Draft(begun, before, groups, sizes, may_go, most, terms)
             found = draft.trimmed() or draft.covered(wrote)
             if found.compaction.tokens_after <= terms.limit_tokens:
                 return found if draft.is_worth_it(found, clip) else None
     return found if found is not None and draft.is_worth_it(found, clip) else None
 
 
-def _entries(before: Compaction | None, journals: Sequence[Journal]) -> Iterator[_Entry]:
-    left = uncovered(before, journals)
-    for (task, steps), (covered, trimmed) in zip(left, bounds(before, left), strict=True):
-        if task.kind is not TaskKind.COMPACTION:
-            yield _Entry(task=task)
-        group: list[StepRecord] = []
-        for step in steps:
-            if step.number <= covered or (step.kind is MODEL and step.answer is None):
-                continue
-            if step.kind is MODEL and group:
-                yield _group(task, group, trimmed)
-                group = []
-            if step.kind is MODEL or (group and step.kind is TOOL):
-                group.append(step)
-        if group:
-            yield _group(task, group, trimmed)
-
-
-def _group(task: TaskRecord, steps: list[StepRecord], trimmed: int) -> _Entry:
-    last = steps[-1].number
-    return _Entry(task=task, last=last, steps=tuple(steps), is_trimmed=last <= trimmed)
-
-
-def _movable(entries: Sequence[_Entry], keep: int, journals: Sequence[Journal]) -> int:
-    """How many entries, from the first on, may become lines or be covered.
-
-    The prompt of the task that runs is not among them, nor its last group: nobody was shown its results yet. With
-    `keep` these are the last groups of the thread, as many as that.
-    """
-    own = journals[-1][0].id if journals else ""
-    groups = [at for at, entry in enumerate(entries) if not entry.is_prompt]
-    last = [at for at in groups if entries[at].task.id == own][-1:] or [
-        at for at, entry in enumerate(entries) if entry.task.id == own
-    ]
-    return min([*(groups[-keep:] if keep else ()), *last], default=len(entries))
-
-
 class _Draft:
-    """One way to make a conversation shorter: with so many entries that may go, and results of so many bytes."""
+    """One way to make a conversation shorter: with so many groups that may go, and results of so many bytes."""
 
     def __init__(
         self,
         begun: Compaction,
         before: Compaction | None,
-        entries: Sequence[_Entry],
+        groups: Sequence[Group],
+        sizes: Sizes,
         movable: int,
         most: int,
         terms: Terms,
     ) -> None:
         self._begun, self._before, self._terms = begun, before, terms
-        self._entries, self._movable, self._most = entries, movable, most
-        self._sizes = [entry.size(most) for entry in entries]
+        self._groups, self._sizes, self._movable, self._most = groups, sizes, movable, most
         self._head = 0 if before is None else sum(map(shown_bytes, head(before)))
 
     def trimmed(self) -> Plan | None:
         """With old results as lines, the oldest first and no more than needed; None if that is not enough."""
-        terms, size = self._terms, self._head + sum(self._sizes)
+        terms, size = self._terms, self._size_now(self._most)
         read = 0
-        for at, entry in enumerate(self._entries[: self._movable]):
-            if entry.is_prompt:
+        for at, group in enumerate(self._groups[: self._movable]):
+            if group.is_prompt:
                 continue
-            size += entry.size(self._most, trimmed=True) - self._sizes[at]
-            read += entry.raw_size
+            size += self._sizes.of(at, self._most, trimmed=True) - self._sizes.of(at, self._most)
+            read += group.raw_size
             if read > _MOST_READ * terms.window * BYTES_FOR_A_TOKEN:
                 return None
             if terms.tokens(size) <= terms.target_tokens:
-                return Plan(compaction=self._with(size, Place(entry.task.id, entry.last)))
+                return Plan(compaction=self._with(size, Place(group.task.id, group.last)))
         return None
 
     def covered(self, wrote: Wrote) -> Plan:
-        """With old results as lines and the oldest entries covered, no more than needed, but all if it must be."""
-        lines = [
-            entry.size(self._most, trimmed=True) if at < self._movable else self._sizes[at]
-            for at, entry in enumerate(self._entries)
-        ]
-        trimmed = next((entry for entry in reversed(self._entries[: self._movable]) if not entry.is_prompt), None)
+        """With old results as lines and the oldest groups covered, no more than needed, but all if it must be."""
+        lines = [self._sizes.of(at, self._most, trimmed=at < self._movable) for at in range(len(self._groups))]
+        trimmed = next((group for group in reversed(self._groups[: self._movable]) if not group.is_prompt), None)
         place = None if trimmed is None else Place(trimmed.task.id, trimmed.last)
-        best = Plan(compaction=self._with(self._head + sum(lines), place))
-        for at in range(1, self._movable + 1):
-            if at < len(self._entries) and not self._entries[at].is_prompt and self._entries[at - 1].is_prompt:
-                continue  # a cut between a prompt and its first answer is the same as one before the prompt
-            best = self._cut(at, sum(lines[at:]), place, wrote)
-            if best.compaction.tokens_after <= self._terms.target_tokens:
+        cut_at = rest = 0
+        for at, shown in self._cuts(lines):
+            cut_at, rest = at, shown
+            if self._terms.tokens(shown) <= self._terms.target_tokens:
                 break
-        return best
+        if not cut_at:
+            return Plan(compaction=self._with(self._head + sum(lines), place))
+        return self._cut(cut_at, rest, place, wrote)
+
+    def _cuts(self, lines: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The places where it can be cut, each with how much would be shown then, at most.
+
+        A cut between a prompt and its first answer is the same as one before the prompt.
+        """
+        groups, terms, before = self._groups, self._terms, self._before
+        rest = sum(lines)
+        is_first_known = before is not None and bool(before.first)
+        first = text_bytes(before.first) if before is not None else 0
+        said = sum(map(text_bytes, before.said)) if before is not None else 0
+        prompt = prompt_said = 0  # of the latest task: it stays if the cut is within that
+        for at, group in enumerate(groups[: self._movable], 1):
+            words = sum(text_bytes(text) for _, text in group.said())
+            rest -= lines[at - 1]
+            if group.is_prompt:
+                if prompt and not is_first_known:
+                    is_first_known, first, prompt_said = True, min(prompt, terms.first_bytes), 0
+                said += prompt_said
+                prompt, prompt_said = lines[at - 1], words
+            else:
+                said += words
+            follows = groups[at] if at < len(groups) else None
+            if follows is not None and group.is_prompt and not follows.is_prompt:
+                continue
+            head_bytes, whole = first, said
+            if follows is None or not follows.is_prompt:
+                head_bytes += prompt
+            elif is_first_known:
+                whole += prompt_said
+            else:
+                head_bytes += min(prompt, terms.first_bytes)
+            yield at, rest + head_bytes + min(whole, terms.said_bytes) + terms.head_bytes
 
     def is_worth_it(self, found: Plan, clip: int) -> bool:
         compaction = found.compaction
         if compaction.reason is CompactionReason.ASKED:
             return bool(found.gone) or compaction.trimmed != (self._before and self._before.trimmed)
-        now = self._terms.tokens(self._head + sum(entry.size(clip) for entry in self._entries))
-        return compaction.tokens_after <= now * _WORTH_IT
+        spare = self._terms.summary_bytes + self._terms.card_bytes if found.gone else 0  # both may turn out short
+        least = compaction.tokens_after - self._terms.tokens(spare) + self._terms.tokens(0)
+        return least <= self._terms.tokens(self._size_now(clip)) * _WORTH_IT
+
+    def _size_now(self, most: int) -> int:
+        """What is shown without this compaction, with so many bytes of each result."""
+        return self._head + sum(self._sizes.of(at, most) for at in range(len(self._groups)))
 
     def _with(self, size: int, trimmed: Place | None) -> Compaction:
         """The compaction that holds now, with results before this place as lines."""
@@ -230,30 +219,22 @@ class _Draft:
             result_bytes=0 if self._most == RESULT_BYTES else self._most,
         )
 
-    def _cut(self, at: int, rest: int, trimmed: Place | None, wrote: Wrote) -> Plan:
-        """With all entries before this one covered."""
-        gone, follows = self._entries[:at], self._entries[at] if at < len(self._entries) else None
+    def _cut(self, at: int, size: int, trimmed: Place | None, wrote: Wrote) -> Plan:
+        """With all groups before this one covered, so that about so many bytes are shown."""
+        gone, follows = self._groups[:at], self._groups[at] if at < len(self._groups) else None
         before = self._before
         task = follows.task if follows is not None else gone[-1].task
         in_task = follows is None or not follows.is_prompt
-        rest += sum(map(shown_bytes, prompt_of(task))) if in_task else 0
-        kept = before.said if before is not None else ()
-        whole = [entry for entry in gone if entry.is_prompt and not (in_task and entry.task.id == task.id)]
-        first = before.first if before is not None and before.first else ""
-        if not first and whole and (before is None or before.covered is None or not before.first):
-            first, whole = _first_of(whole[0].task, self._terms), whole[1:]
-        prompts = {entry.task.id for entry in whole}
-        said = _fitting([*kept, *(text for entry in gone for text in _said_in(entry, prompts))], self._terms)
-        size = (
-            rest
-            + sum(map(text_bytes, (first, *said)))
-            + self._terms.summary_bytes
-            + self._terms.card_bytes
-            + _HEAD_BYTES
-        )
-        steps = [step for entry in gone for step in entry.steps]
+        whole = [group for group in gone if not (group.is_prompt and in_task and group.task.id == task.id)]
+        first = "" if before is None else before.first
+        if not first and (begins := next((group for group in whole if group.is_prompt), None)) is not None:
+            first = _in_part(begins.prompt, begins.place, self._terms.first_bytes)
+            whole = [group for group in whole if group is not begins]
+        new = [said for group in whole for said in group.said()]
+        kept = () if before is None else before.said
+        steps = [step for group in gone for step in group.steps]
         began_at = task.started_at or 0.0
-        ties = [entry.task.id for entry in gone if entry.task.id != task.id and entry.task.started_at == began_at]
+        ties = [group.task.id for group in gone if group.task.id != task.id and group.task.started_at == began_at]
         if before is not None and before.covered_at == began_at:
             ties += before.ties
         compaction = replace(
@@ -264,57 +245,37 @@ class _Draft:
             covered_at=began_at,
             ties=tuple(dict.fromkeys(ties)),
             first=first,
-            said=said,
+            said=_fitting(kept, new, self._terms),
             files=_latest(before.files if before else (), [each for step in steps for each in _written(step, wrote)]),
             unknown=_latest(before.unknown if before else (), list(_unknown_in(steps))),
             untrusted=any(step.result is not None and step.result.untrusted for step in steps)
             or (before is not None and before.untrusted),
         )
-        return Plan(compaction=compaction, gone=tuple(_handled(gone, self._most)))
+        return Plan(compaction=compaction, gone=tuple(each for group in gone for each in group.handled(self._most)))
 
 
-def _handled(entries: Sequence[_Entry], most: int) -> Iterator[tuple[str, Turn]]:
-    """The turns of the entries, each with the step that it is of; the step 0 is the prompt."""
-    for entry in entries:
-        number = 0 if entry.is_prompt else entry.steps[0].number
-        for turn in entry.turns(most, trimmed=False):
-            yield step_id(entry.task.id, number), turn
-            number += 1
+def _in_part(text: str, step: str, most: int) -> str:
+    """The text if it has no more bytes than that, else its beginning and its end, and how to get the rest."""
+    if text_bytes(text) <= most:
+        return text
+    shown, begin = cut(text, most)
+    return f'{shown}\n\n[{READ_RESULT} with step "{step}" and offset {begin} gets the rest of it.]'
 
 
-def _first_of(task: TaskRecord, terms: Terms) -> str:
-    """The first prompt of the thread. Only one that would leave no room for anything else is cut."""
-    most = terms.window // 4 * BYTES_FOR_A_TOKEN
-    if text_bytes(task.prompt) <= most:
-        return task.prompt
-    shown, begin = cut(task.prompt, most)
-    return f'{shown}\n\n[{READ_RESULT} with step "{step_id(task.id, 0)}" and offset {begin} gets the rest of it.]'
+def _fitting(kept: Sequence[str], new: Sequence[tuple[str, str]], terms: Terms) -> tuple[str, ...]:
+    """The last ones that fit of the words that were kept so far and of new ones, each of these with its step.
 
-
-def _said_in(entry: _Entry, prompts: Set[str]) -> Iterator[str]:
-    """What the person said there: the prompt, if it is that of one of these tasks, or messages to the task at work."""
-    if entry.is_prompt:
-        if entry.task.id in prompts and _is_persons(entry.task):
-            yield entry.task.prompt
-        return
-    for step in entry.steps:
-        yield from (said.text for said in step.said or ())
-
-
-def _is_persons(task: TaskRecord) -> bool:
-    """Whether the person said this. Marks cannot be forged."""
-    return task.kind is TaskKind.PROMPT or '<said by="user" ' in task.prompt
-
-
-def _fitting(texts: Sequence[str], terms: Terms) -> tuple[str, ...]:
-    """The last ones of the texts that fit."""
-    room, kept = terms.said_bytes, list[str]()
-    for text in reversed(texts):
-        room -= text_bytes(text)
-        if room < 0:
+    A new one for which there is not enough room is kept in part.
+    """
+    room, found = terms.said_bytes, list[str]()
+    for step, text in reversed((*(("", each) for each in kept), *new)):
+        if text_bytes(text) > room:
+            if step and room >= _LEAST_PART:
+                found.append(_in_part(text, step, room - _PART_NOTE))
             break
-        kept.append(text)
-    return tuple(reversed(kept))
+        room -= text_bytes(text)
+        found.append(text)
+    return tuple(reversed(found))
 
 
 def _written(step: StepRecord, wrote: Wrote) -> Sequence[str]:

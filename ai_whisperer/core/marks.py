@@ -87,6 +87,15 @@ def without_marks(text: str) -> str:
     return _LAST_MARK.sub("", text) if _CLOSING in text else text
 
 
+def inside_marks(text: str) -> str:
+    """What stands between the first marks around words that others said; all of it if there are none."""
+    begins = _FIRST_MARK.search(text)
+    if begins is None:
+        return text
+    ends = _LAST_MARK.search(text, begins.end())
+    return text[begins.end() : None if ends is None else ends.start()]
+
+
 def _number_for(text: str) -> str:
     """A number that does not occur in the text."""
     digits = str(int.from_bytes(sha256(text.encode(errors="replace")).digest()))

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ai_whisperer.core.contexts import text_bytes
-from ai_whisperer.core.marks import named, quoted
+from ai_whisperer.core.marks import inside_marks, named, quoted
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.record import Record
 from ai_whisperer.domain.schedules import ScheduleRecord
 from ai_whisperer.domain.tasks import Budget, TaskRecord
-from ai_whisperer.domain.waits import WaitRecord
+from ai_whisperer.domain.waits import WaitKind, WaitRecord
 
 _TITLE = "How things stand now, as the runtime knows it:"
 _NOTHING_OPEN = "- Nothing is open: no delegated task, no question, no lock, no unanswered mail."
@@ -54,9 +54,13 @@ def card(standing: Standing, *, most: int) -> str:
 
 def _open_lines(standing: Standing) -> Iterator[str]:
     for task in standing.delegated:
-        yield f"- Delegated to {named(task.agent_id)}, result not in yet: {_short(task.prompt)} (task {task.id})"
+        wanted = _short(inside_marks(task.prompt))
+        yield f"- Delegated to {named(task.agent_id)}, result not in yet: {wanted} (task {task.id})"
     for wait in standing.questions:
-        yield f"- Waiting for an answer of {named(wait.target_agent)} to mail {wait.target}"
+        if wait.kind is WaitKind.QUESTION:
+            yield f"- Waiting for the person's answer to question {wait.id}"
+        else:
+            yield f"- Waiting for an answer of {named(wait.target_agent)} to mail {wait.target}"
     for lock in standing.locks:
         yield f"- Holding the lock {named(lock.name)}, token {lock.token}"
     for mail in standing.unanswered:

@@ -18,7 +18,9 @@ _BYTES_FOR_A_WORD = 6
 _FIRST_CUT = 4_000
 _LEAST_CUT = 100
 _LINE_CHARACTERS = 160
-_CALLED = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(")
+_NAME = r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+"
+_NAMES = re.compile(_NAME)
+_CALLED = re.compile(rf"{_NAME}(?=\()")
 
 _PROMPT = """\
 You write the summary of a conversation of an agent. The agent continues with your summary in place of the conversation,
@@ -68,29 +70,35 @@ def problem_with(summary: str, gone: Gone, *, earlier: str, is_tool: Callable[[s
     replaced = text_bytes(earlier) + sum(turn_bytes(turn) for _, turn in gone)
     if text_bytes(summary) > replaced:
         return f"the summary was longer than what it is of ({text_bytes(summary):,} bytes, not {replaced:,} or fewer)"
-    for name in dict.fromkeys(_CALLED.findall(summary)):
-        if not is_tool(name) and not any(name in _entry(turn) for _, turn in gone) and name not in earlier:
-            return f"the summary speaks of a tool that there is not: {name[:60]}"
+    unknown = [name for name in dict.fromkeys(_CALLED.findall(summary)) if not is_tool(name)]
+    if unknown:
+        heard = set(_NAMES.findall(earlier)).union(*(_NAMES.findall(_entry(turn)) for _, turn in gone))
+        made_up = next((name for name in unknown if name not in heard), None)
+        if made_up is not None:
+            return f"the summary speaks of a tool that there is not: {made_up[:60]}"
     return ""
 
 
 def digest(earlier: str, gone: Gone, *, most: int) -> str:
-    """A list of what is covered, made without a model: a line for each turn, the latest ones if there are too many."""
-    lines = [*earlier.splitlines(), *(_digest_line(step, turn) for step, turn in gone)]
+    """What is covered, told without a model: the summary so far, and a line for each turn.
+
+    If that is too much, the latest lines are kept, and of the summary at least as much as is half of it all.
+    """
+    lines = [_digest_line(step, turn) for step, turn in gone]
+    room = most - min(text_bytes(earlier), most // 2)
     kept: list[str] = []
-    room = most
     for line in reversed(lines):
-        room -= text_bytes(line) + 1
-        if room < 0:
+        if text_bytes(line) >= room:
             break
+        room -= text_bytes(line) + 1
         kept.append(line)
-    left_out = len(lines) - len(kept)
-    return "\n".join([*_left_out(left_out), *reversed(kept)])
+    before = earlier if text_bytes(earlier) <= most // 2 + room else cut(earlier, most // 2 + room)[0]
+    return "\n".join([*filter(None, [before]), *_left_out(len(lines) - len(kept)), *reversed(kept)])
 
 
 def _left_out(count: int) -> Iterator[str]:
     if count:
-        yield f"[{count:,} earlier lines are left out.]"
+        yield f"[{count:,} lines are left out here.]"
 
 
 def _digest_line(step: str, turn: Turn) -> str:

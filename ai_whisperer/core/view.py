@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ai_whisperer.core.marks import said, untrusted
 from ai_whisperer.core.shown import RESULT_BYTES, prompt_of, turns, turns_of
 from ai_whisperer.domain.compactions import CompactedThread, Compaction
@@ -43,13 +45,14 @@ def view(compacted: CompactedThread | None, journals: Sequence[Journal], *, resu
     most = compaction.result_bytes or result_bytes
     shown, since = head(compaction), None
     left = uncovered(compaction, journals)
+    tells_notes = not compaction.notes or all(task.id != compacted.task_id for task, _ in left)
     for (task, steps), (covered, trimmed) in zip(left, bounds(compaction, left), strict=True):
-        shown += prompt_of(task)
+        shown += prompt_of(task) if tells_notes or task.notes is None else prompt_of(replace(task, notes=None))
         made_at = compacted.number if task.id == compacted.task_id else 0
         if made_at:
             before = [step for step in steps if step.number <= made_at]
             shown += turns_of(before, result_bytes=most, covered=covered, trimmed=trimmed)
-            since = len(shown)
+            since, tells_notes = len(shown), True
             shown += turns_of(steps[len(before) :], result_bytes=most)
         else:
             shown += turns_of(steps, result_bytes=most, covered=covered, trimmed=trimmed)
@@ -64,7 +67,7 @@ def head(compaction: Compaction) -> list[Turn]:
     told = "\n\n".join(filter(None, [_HEAD, by("summary", compaction.summary), compaction.card]))
     first: list[Turn] = [UserTurn(text=compaction.first)] if compaction.first else []
     words: list[Turn] = [UserTurn(text=text) for text in compaction.said]
-    return [*first, *words, UserTurn(text=told, untrusted=compaction.untrusted)]
+    return [*first, *words, UserTurn(text=told, memory=compaction.notes, untrusted=compaction.untrusted)]
 
 
 def uncovered(compaction: Compaction | None, journals: Iterable[Journal]) -> list[Journal]:

@@ -35,9 +35,10 @@ class Compaction(Record, frozen=True, kw_only=True, omit_defaults=True):
     Each one stands for all that those before it stood for, so that the last one of a thread is all that is needed.
 
     What is before `covered` is shown as its head: `first`, the first prompt of the thread, and `said`, what the person
-    said, word for word; then the `summary` and the `card`, on which the runtime says how things stand. The task in
-    which `covered` lies began at `covered_at`; `ties` are tasks that are covered and began at the same instant.
-    Results before `trimmed` are shown as one line, and later ones up to `result_bytes` each; 0 stands for the usual.
+    said, word for word; then the `summary` and the `card`, on which the runtime says how things stand, with `notes`,
+    the agent's own as they were then: those that were told before are not shown. The task in which `covered` lies began
+    at `covered_at`; `ties` are tasks that are covered and began at the same instant. Results before `trimmed` are shown
+    as one line, and later ones up to `result_bytes` each; 0 stands for the usual.
 
     `steps` counts those that are covered, and `asked_tokens` is the size to come down to. While it is under way `kind`
     is None. `problem` says why there is no summary though one was wanted. What strangers may have written is in an
@@ -60,6 +61,7 @@ class Compaction(Record, frozen=True, kw_only=True, omit_defaults=True):
     said: tuple[str, ...] = ()
     summary: str = ""
     card: str = ""
+    notes: str = ""
     files: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     untrusted: bool = False

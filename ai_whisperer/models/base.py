@@ -22,6 +22,7 @@ from ai_whisperer.models.event_bounds import MAX_BARE_BYTES_IN_EVENT, MAX_EVENT_
 class ModelRequest(Record, frozen=True, kw_only=True):
     """One request. `step_id` is the same for every attempt of the same step: the idempotency key.
 
+    A request for a summary has one of its own: under the id of its step something else may have been asked before.
     `attachments` has the contents of those images and files of the turns that the model is shown, by digest.
     `max_output_tokens` is how long the answer may be, where a budget leaves room for less than the settings say.
     """

@@ -373,6 +373,9 @@ def test_threads_and_their_tasks_are_found_in_the_order_in_which_they_ran(run: R
             "b": [steps["b", 1], steps["b", 2]],
         }
         assert [(each.id, each.tasks) for each in await store.threads_of_agent("s", "alice")] == [("th", 3), ("d", 1)]
+        latest = sorted(await store.threads_of_agent("s", "alice"), key=lambda each: each.last_at)[-1].id
+        assert await store.latest_threads("s", "alice", limit=1) == [latest]
+        assert [await store.has_thread("s", "alice", name) for name in ("th", "d", "x")] == [True, True, False]
         assert len(await store.tasks_of_agent("s", "alice", limit=2)) == 2
 
     run(scenario)

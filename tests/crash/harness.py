@@ -74,7 +74,7 @@ class Witness:
                 self._read_to += len(line)
                 entry = json.loads(line)
                 if entry["event"] == "arrived":
-                    request = Request(entry["key"], entry.get("tool"), entry.get("label"))
+                    request = Request(entry["key"].removesuffix(".summary"), entry.get("tool"), entry.get("label"))
                     self._requests.setdefault(entry["model"], []).append(request)
         return list(self._requests.get(run, ()))
 
@@ -108,6 +108,7 @@ class Run:
         self._set_aside = set_aside
         self._tried: set[str] = set()
         self._acknowledged: set[str] = set()
+        self.compactions = 0
 
     async def start(self, death: Death | None = None) -> None:
         """Start the worker; return when it has died or come to its end, and look at what it left."""
@@ -189,6 +190,7 @@ class Run:
             acknowledged=frozenset(self._acknowledged),
             requests=self._witness.requests(self.name),
         )
+        self.compactions = sum(note.name == "context.compacted" for note in now.database.notes)
         workload = WORKLOADS[self._workload](self.name)
         self.findings.extend(always(now, self.deaths[-1] if self.deaths else None, workload))
         if code == 0 and self.summary is not None:
@@ -212,12 +214,21 @@ def _kill(pid: int) -> None:
 class Campaign:
     """Many runs, some at the same time, and what came of them."""
 
-    def __init__(self, witness: Witness, folder: Path, *, planted_bug: str = "", provider: bool = False) -> None:
+    def __init__(
+        self,
+        witness: Witness,
+        folder: Path,
+        *,
+        workload: str = "team",
+        planted_bug: str = "",
+        provider: bool = False,
+    ) -> None:
         self.runs = 0
         self.deaths = 0
         self.findings: list[str] = []
         self._witness = witness
         self._folder = folder
+        self._workload = workload
         self._planted_bug = planted_bug
         self._provider = provider
 
@@ -243,7 +254,13 @@ class Campaign:
     async def _go_on(self, numbered: Iterator[tuple[int, Sequence[Death]]], until: str) -> None:
         for number, plan in numbered:
             name = f"{self._folder.name}-{number}"
-            run = Run(self._witness, self._folder / name, planted_bug=self._planted_bug, provider=self._provider)
+            run = Run(
+                self._witness,
+                self._folder / name,
+                workload=self._workload,
+                planted_bug=self._planted_bug,
+                provider=self._provider,
+            )
             for death in plan:
                 if not (run.ended or run.findings):
                     await run.start(death)

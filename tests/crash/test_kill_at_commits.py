@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .harness import Campaign, Witness
+from .harness import Campaign, Run, Witness
 
 
 @pytest.mark.parametrize("moment", ["before", "after", "told"])
@@ -30,6 +30,22 @@ def test_a_kill_while_the_session_is_taken_up_again_is_survived_too(
     campaign = Campaign(witness, tmp_path / "recovery")
     asyncio.run(campaign.go([(before, again) for before in first for again in second]))
     report(f"while recovering: {campaign}")
+    assert not campaign.findings, campaign.told
+
+
+def test_a_kill_around_any_commit_while_a_conversation_is_made_shorter_is_survived(
+    witness: Witness, tmp_path: Path, report: Callable[[str], None]
+) -> None:
+    unharmed = Run(witness, tmp_path / "unharmed-talk", workload="long_talk")
+    asyncio.run(unharmed.finish())
+    assert not unharmed.findings, unharmed.told
+    assert unharmed.summary is not None
+    assert unharmed.compactions > 1
+    campaign = Campaign(witness, tmp_path / "talk", workload="long_talk")
+    points = [f"commit.{moment}" for moment in ("before", "after", "told")]
+    deaths = [(f"{point}:{number}",) for point in points for number in range(10, unharmed.summary.points[point] + 1)]
+    asyncio.run(campaign.go(deaths))
+    report(f"while a conversation is made shorter: {campaign}")
     assert not campaign.findings, campaign.told
 
 

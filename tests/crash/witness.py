@@ -17,6 +17,7 @@ from ai_whisperer.testing.model_server import Call, ModelServer, Reply
 
 from .workload import arguments_of, plan_in
 
+_BYTES_FOR_A_TOKEN = 4
 _EFFECT_SECONDS = 0.002
 _SLOW_EFFECT_SECONDS = {"linger": 0.4}
 
@@ -25,7 +26,7 @@ class PlannedModel:
     """Answers as the plan in the last user message says: the same conversation always gets the same answer.
 
     A prompt with the word `stumble` gets the provider's own error once; a conversation that lacks an answer or the
-    result of a tool is refused.
+    result of a tool is refused. A summary is written of whatever there is.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,8 @@ class PlannedModel:
     def respond(self, body: dict[str, Any], number: int) -> Reply:
         del number
         messages = body["messages"]
+        if _text_of(messages[0]).startswith("You write the summary"):
+            return Reply(text="They looked things up.")
         last = max(at for at, message in enumerate(messages) if message["role"] == "user")
         prompt = _text_of(messages[last])
         if "stumble" in prompt and (body["model"], prompt) not in self._stumbled:
@@ -44,9 +47,11 @@ class PlannedModel:
         given = roles.count("assistant")
         if roles != [role for calls in plan[:given] for role in ("assistant", *["tool"] * len(calls))]:
             return Reply(status=400, error="The conversation is not whole.")
+        size = sum(len(_text_of(message)) for message in messages) // _BYTES_FOR_A_TOKEN
         if given == len(plan):
-            return Reply(text="All of it is done.", reasoning="Nothing is left of the plan.")
-        return Reply(tool_calls=tuple(Call(call.tool, json.dumps(arguments_of(call, prompt))) for call in plan[given]))
+            return Reply(text="All of it is done.", reasoning="Nothing is left of the plan.", input_tokens=size)
+        calls = tuple(Call(call.tool, json.dumps(arguments_of(call, prompt))) for call in plan[given])
+        return Reply(tool_calls=calls, input_tokens=size)
 
 
 class World:
@@ -81,7 +86,7 @@ class World:
 
 
 def _text_of(message: dict[str, Any]) -> str:
-    content = message["content"]
+    content = message["content"] or ""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 

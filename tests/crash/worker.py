@@ -77,7 +77,9 @@ class Caller:
             case "create":
                 await self._create(operation)
             case "task":
-                await self._manager.send_task(operation.agent, operation.text, task_id=operation.id)
+                await self._manager.send_task(
+                    operation.agent, operation.text, task_id=operation.id, thread_id=operation.thread
+                )
             case "mail":
                 await self._manager.send_mail(operation.agent, "A task", operation.text, mail_id=operation.id)
             case _:

@@ -38,6 +38,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     agent: str
     text: str = ""
+    thread: str | None = None
     config: Mapping[str, Any] = {}
 
 
@@ -217,15 +218,33 @@ def stubborn(run: str) -> Workload:
     return Workload(stages=((_create("max"),), (_task(run, "max", 1, "; ".join(["detonate:p1"] * 8)),)))
 
 
-WORKLOADS = {"team": team, "poisoned": poisoned, "poisoned_often": poisoned_often, "stubborn": stubborn, "crowd": crowd}
+def long_talk(run: str) -> Workload:
+    """One agent whose model can take little is asked again and again in the same conversation."""
+    definition = {"tools": ["look_up", "charge"], "context": {"window": 1_600}}
+    questions = [
+        _task(run, "eve", number, f"look_up:l{number}; charge:c{number}", trouble="as I said " * 160, thread="talk")
+        for number in range(1, 5)
+    ]
+    return Workload(stages=((_create("eve", **definition),), *((question,) for question in questions)))
+
+
+WORKLOADS = {
+    "team": team,
+    "poisoned": poisoned,
+    "poisoned_often": poisoned_often,
+    "stubborn": stubborn,
+    "crowd": crowd,
+    "long_talk": long_talk,
+}
 
 
 def _create(agent: str, **config: Any) -> Operation:
     return Operation(kind="create", id=f"create-{agent}", agent=agent, config=config)
 
 
-def _task(run: str, agent: str, number: int, plan: str, *, trouble: str = "") -> Operation:
-    return Operation(kind="task", id=f"{run}-{agent}-{number}", agent=agent, text=f"{trouble}\nplan: {plan}")
+def _task(run: str, agent: str, number: int, plan: str, *, trouble: str = "", thread: str | None = None) -> Operation:
+    text = f"{trouble}\nplan: {plan}"
+    return Operation(kind="task", id=f"{run}-{agent}-{number}", agent=agent, text=text, thread=thread)
 
 
 def _mail_to(run: str, agent: str, plan: str) -> Operation:

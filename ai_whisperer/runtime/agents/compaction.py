@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.errors import ContextLimitError, ModelTooLongError, WhispererError
 from ai_whisperer.runtime.agents.conversation import Conversation, Window, window_of
 from ai_whisperer.runtime.agents.inquiry import Inquiry
+from ai_whisperer.runtime.agents.memory import index_of, keeps_memory
 from ai_whisperer.runtime.agents.parts import Owner
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.workplace import FILE
@@ -31,6 +33,7 @@ _MOST_REFUSED = 2
 _MOST_SCALE = 4.0
 _SUMMARY_SETTINGS = (CLIENT, "timeout", "extra_headers")
 _MOST_SUMMARY_TOKENS = 8_192
+_QUESTIONS = (WaitKind.REPLY, WaitKind.QUESTION)
 
 
 async def reason_to_compact(agent: Owner, conversation: Conversation, steps: Sequence[StepRecord]) -> Compaction | None:
@@ -113,6 +116,7 @@ class CompactionStep:
         self._journals: list[Journal] = []
         self._terms = self._terms_now()
         self._plan: Plan | None = None
+        self._notes = ""
 
     def _terms_now(self) -> Terms:
         conversation, begun, window = self._conversation, self._begun, window_of(self._agent)
@@ -130,6 +134,9 @@ class CompactionStep:
     async def prepare(self) -> Inquiry | None:
         """Plan it; returns what a model is to be asked for a summary, if one is wanted."""
         self._journals = await self._conversation.journals()
+        if keeps_memory(self._agent):
+            self._notes = await index_of(self._agent)
+            self._terms = replace(self._terms, notes_bytes=contexts.text_bytes(self._notes))
         self._plan = plan(self._begun, self._held, self._journals, self._terms, wrote=self._written_by)
         if self._plan is None or not self._plan.gone:
             return None
@@ -161,7 +168,7 @@ class CompactionStep:
         if self._plan.gone:
             compaction = self._with_summary(compaction, step)
         if compaction.covered is not None:
-            compaction = replace(compaction, card=self._card(compaction))
+            compaction = replace(compaction, card=self._card(compaction), notes=self._notes)
         compacted = CompactedThread(
             session_id=self._task.session_id,
             agent_id=self._task.agent_id,
@@ -171,9 +178,15 @@ class CompactionStep:
             arrival=self._least_arrival(compaction),
             compaction=compaction,
         )
-        size = sum(map(contexts.shown_bytes, view(compacted, self._journals).turns))
-        compaction = replace(compaction, tokens_after=self._terms.tokens(size))
+        tokens_after = self._tokens_with(compacted)
+        if tokens_after >= self._tokens_with(self._conversation.compacted):
+            return replace(ended, compaction=self._begun), None
+        compaction = replace(compaction, tokens_after=tokens_after)
         return replace(ended, compaction=compaction), replace(compacted, compaction=compaction)
+
+    def _tokens_with(self, compacted: CompactedThread | None) -> int:
+        """How long the conversation is if this is the compaction that holds."""
+        return self._terms.tokens(sum(map(contexts.shown_bytes, view(compacted, self._journals).turns)))
 
     def _with_summary(self, compaction: Compaction, step: StepRecord) -> Compaction:
         gone = () if self._plan is None else self._plan.gone
@@ -182,7 +195,7 @@ class CompactionStep:
             summary, gone, earlier=self._earlier, is_tool=lambda name: self._agent.registry.find(name) is not None
         )
         if step.state is StepState.FAILED and step.error is not None:
-            problem = f"no summary could be had: {step.error.message}"
+            problem = f"no model wrote one: {step.error.message.rstrip('.')}"
         if not problem:
             return replace(compaction, summary=summary)
         listed = digest(self._earlier, gone, most=self._terms.summary_bytes)
@@ -229,13 +242,11 @@ class CompactionStep:
 
     def _standing(self, compaction: Compaction) -> Standing:
         parts, me = self._agent.parts, self._agent.agent_id
-        mail = None if self._task.mail_id is None else parts.mail.in_memory(self._task.mail_id)
-        unanswered = mail is not None and mail.state in (MailState.DELIVERED, MailState.READ)
         return Standing(
-            delegated=[task for task in self._others_tasks() if self._reports_here(task)],
-            questions=[wait for wait in parts.waits.all() if wait.agent_id == me and wait.kind is WaitKind.REPLY],
+            delegated=sorted(filter(self._reports_here, self._others_tasks()), key=attrgetter("arrival")),
+            questions=[wait for wait in parts.waits.all() if wait.agent_id == me and wait.kind in _QUESTIONS],
             locks=[lock for lock in parts.locks.book.held() if lock.agent_id == me],
-            unanswered=[mail] if mail is not None and unanswered else [],
+            unanswered=list(filter(self._is_unanswered, parts.mail.in_hands_of(self._task.id))),
             unread=[item for item in self._agent.work.waiting if isinstance(item, MailRecord)],
             schedules=parts.schedules.of_agent(me),
             files=compaction.files,
@@ -244,15 +255,20 @@ class CompactionStep:
             used=parts.trees.used(self._task) if self._task.budget is not None else self._task.usage,
         )
 
+    def _is_unanswered(self, mail: MailRecord) -> bool:
+        """Whether an answer to the mail is due. One that is an answer itself needs none, unless the task is for it."""
+        if mail.state not in (MailState.DELIVERED, MailState.READ):
+            return False
+        return mail.reply_to is None or mail.id == self._task.mail_id
+
     def _reports_here(self, task: TaskRecord) -> bool:
         to = None if task.origin is None else task.origin.report_to
         return to is not None and (to.agent_id, to.thread_id) == (self._agent.agent_id, self._task.thread_id)
 
-    def _others_tasks(self) -> list[TaskRecord]:
-        agents = self._agent.parts.roster.agents.values()
-        waiting = (item for agent in agents for item in agent.work.waiting if isinstance(item, TaskRecord))
-        running = (loop.task for agent in agents for loop in agent.work.loops.values())
-        return sorted((*running, *waiting), key=lambda task: task.arrival)
+    def _others_tasks(self) -> Iterator[TaskRecord]:
+        for agent in self._agent.parts.roster.agents.values():
+            yield from (item for item in agent.work.waiting if isinstance(item, TaskRecord))
+            yield from (loop.task for loop in agent.work.loops.values())
 
 
 def with_sizes(failed: StepRecord, tokens: int, steps: Sequence[StepRecord]) -> StepRecord:

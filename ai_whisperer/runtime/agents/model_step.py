@@ -125,7 +125,7 @@ class ModelStep:
         agent, inquiry = self._agent, self._inquiry
         definition, limits = agent.record.definition, agent.limits
         request = ModelRequest(
-            step_id=self._step.id,
+            step_id=f"{self._step.id}.summary" if inquiry.is_summary else self._step.id,
             agent_id=agent.agent_id,
             system=inquiry.system,
             turns=inquiry.turns,

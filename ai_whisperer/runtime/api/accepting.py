@@ -140,9 +140,10 @@ class Intake:
         await decision.commit()
         return task
 
-    async def compaction_again(self, known: TaskRecord, agent: LiveAgent) -> TaskRecord:
+    async def compaction_again(self, known: TaskRecord, agent: LiveAgent, thread_id: str | None) -> TaskRecord:
         """The task that was accepted under the id before; raises if that was something else."""
-        return await self._again(known, (known.agent_id, known.kind), (agent.agent_id, TaskKind.COMPACTION))
+        before = (known.agent_id, known.kind, known.thread_id)
+        return await self._again(known, before, (agent.agent_id, TaskKind.COMPACTION, thread_id or known.thread_id))
 
     def check_task(
         self,

@@ -18,6 +18,8 @@ from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.tasks import SessionWork
 
 _SHOWN_THREADS = 10
+_NEAR_THREADS = 1_000
+"""A name that is misspelled is looked for among so many of the latest."""
 
 
 class SessionContext(SessionWork):
@@ -53,22 +55,24 @@ class SessionContext(SessionWork):
     ) -> TaskRecord:
         agent, intake = self._find_agent(agent_id), self._intake
         known = await intake.known_task(task_id)
+        if known is None:
+            thread = await self._thread_of(agent, thread_id)
+            known = await intake.known_task(task_id)  # another call may have been accepted meanwhile
         if known is not None:
-            return await intake.compaction_again(known, agent)
-        thread = await self._thread_of(agent, thread_id)
+            return await intake.compaction_again(known, agent, thread_id)
         return await intake.compaction(agent, thread, task_id=task_id)
 
     async def _thread_of(self, agent: Owner, given: str | None) -> str:
         """The thread that is meant, or the one in which the agent was given something last."""
-        threads = await self._session.kernel.reads.threads_of_agent(agent.agent_id)
-        names = [thread.id for thread in sorted(threads, key=lambda each: each.last_at, reverse=True)]
-        if given is None:
-            if not names:
-                raise InvalidInputError(f"'{agent.agent_id}' has no conversation yet. Give it a task first.")
-            return names[0]
-        if checked_id(given) not in names:
-            near = nearest(given, names)
+        reads = self._session.kernel.reads
+        if given is not None and await reads.has_thread(agent.agent_id, checked_id(given)):
+            return given
+        latest = await reads.latest_threads(agent.agent_id, limit=1 if given is None else _NEAR_THREADS)
+        if given is not None:
+            near = nearest(given, latest)
             hint = f" Did you mean '{near}'?" if near else ""
-            shown = ", ".join(names[:_SHOWN_THREADS]) or "none yet"
+            shown = ", ".join(latest[:_SHOWN_THREADS]) or "none yet"
             raise InvalidInputError(f"'{agent.agent_id}' has no thread '{given}'.{hint} Its latest threads: {shown}.")
-        return given
+        if not latest:
+            raise InvalidInputError(f"'{agent.agent_id}' has no conversation yet. Give it a task first.")
+        return latest[0]

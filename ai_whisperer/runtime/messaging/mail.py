@@ -264,6 +264,10 @@ class Mail:
         else:
             self.take_up(mail)
 
+    def in_hands_of(self, task_id: str) -> list[MailRecord]:
+        """The mails that a task has, the oldest first: the one that it is for, and those that it has taken."""
+        return sorted((self._under_way[each] for each in self._of_task.get(task_id, ())), key=attrgetter("arrival"))
+
     def in_memory(self, mail_id: str) -> MailRecord | None:
         """The mail as it is now, if it is in the hands of a task, or changed a moment ago."""
         return self._under_way.get(mail_id) or self._moving.get(mail_id)

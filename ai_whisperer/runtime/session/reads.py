@@ -123,6 +123,8 @@ class Reads:
     tasks_of_tree = _own(Store.tasks_of_tree)
     ids_of_tree = _own(Store.ids_of_tree)
     threads_of_agent = _own(Store.threads_of_agent)
+    has_thread = _own(Store.has_thread)
+    latest_threads = _own(Store.latest_threads)
     failures_since = _own(Store.failures_since)
     dead_tasks = _own(Store.dead_tasks)
     steps = _own(Store.steps)

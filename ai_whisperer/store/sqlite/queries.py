@@ -138,6 +138,8 @@ SELECT * FROM task WHERE session_id=? AND agent_id=? AND thread_id=? AND arrival
 ORDER BY started_at, arrival, continuation"""  # noqa: S608
 THREADS_OF_AGENT: Final = """
 SELECT id, tasks, first_at, last_at FROM thread WHERE session_id=? AND agent_id=? ORDER BY first_at, arrival, id"""
+THREAD_OF_AGENT: Final = "SELECT 1 FROM thread WHERE session_id=? AND agent_id=? AND id=?"
+LATEST_THREADS: Final = "SELECT id FROM thread WHERE session_id=? AND agent_id=? ORDER BY last_at DESC, id LIMIT ?"
 COMPACTED_THREAD: Final = "SELECT * FROM compacted WHERE session_id=? AND agent_id=? AND thread_id=?"
 STEPS: Final = "SELECT * FROM step WHERE session_id=? AND task_id=? AND number>? ORDER BY number"
 OPEN_STEPS: Final = """

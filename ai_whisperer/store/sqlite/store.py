@@ -267,6 +267,12 @@ class SqliteStore(SqliteDeletion, SqliteImport, SqliteRetention):
             lambda row: ThreadSummary(id=row[0], tasks=row[1], first_at=row[2], last_at=row[3]),
         )
 
+    async def has_thread(self, session_id: str, agent_id: str, thread_id: str) -> bool:
+        return bool(self._all(queries.THREAD_OF_AGENT, (session_id, agent_id, thread_id), bool))
+
+    async def latest_threads(self, session_id: str, agent_id: str, *, limit: int) -> list[str]:
+        return self._all(queries.LATEST_THREADS, (session_id, agent_id, limit), lambda row: str(row[0]))
+
     async def dead_tasks(self, session_id: str) -> list[TaskRecord]:
         return self._all(queries.DEAD_TASKS, (session_id,), tables.TASK.read)
 

@@ -207,11 +207,12 @@ export type Compact = "auto" | "off";
  * From where on a thread is shown as it was, and what stands for the part before. Each one stands for all that those
  * before it stood for, so that the last one of a thread is all that is needed. What is before `covered` is shown as its
  * head: `first`, the first prompt of the thread, and `said`, what the person said, word for word; then the `summary`
- * and the `card`, on which the runtime says how things stand. The task in which `covered` lies began at `coveredAt`;
- * `ties` are tasks that are covered and began at the same instant. Results before `trimmed` are shown as one line, and
- * later ones up to `resultBytes` each; 0 stands for the usual. `steps` counts those that are covered, and `askedTokens`
- * is the size to come down to. While it is under way `kind` is None. `problem` says why there is no summary though one
- * was wanted. What strangers may have written is in an `untrusted` summary.
+ * and the `card`, on which the runtime says how things stand, with `notes`, the agent's own as they were then: those
+ * that were told before are not shown. The task in which `covered` lies began at `coveredAt`; `ties` are tasks that are
+ * covered and began at the same instant. Results before `trimmed` are shown as one line, and later ones up to
+ * `resultBytes` each; 0 stands for the usual. `steps` counts those that are covered, and `askedTokens` is the size to
+ * come down to. While it is under way `kind` is None. `problem` says why there is no summary though one was wanted.
+ * What strangers may have written is in an `untrusted` summary.
  */
 export interface Compaction {
   reason: CompactionReason;
@@ -230,6 +231,7 @@ export interface Compaction {
   said: string[];
   summary: string;
   card: string;
+  notes: string;
   files: string[];
   unknown: string[];
   untrusted: boolean;

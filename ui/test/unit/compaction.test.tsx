@@ -24,6 +24,7 @@ const MADE: Compaction = {
   said: ["And the letters."],
   summary: "They counted.",
   card: "How things stand now: nothing is open.",
+  notes: "Ann likes tea.",
   files: [],
   unknown: [],
   untrusted: false,
@@ -48,6 +49,8 @@ test("a divider says how much shorter the conversation became, and opens with al
   expect(screen.getByText(/And the letters\./)).toBeTruthy();
   await userEvent.click(screen.getByText("How things stood"));
   expect(screen.getByText(/nothing is open/)).toBeTruthy();
+  await userEvent.click(screen.getByText("Its notes"));
+  expect(screen.getByText("Ann likes tea.")).toBeTruthy();
 });
 
 test("why there is no summary is told", () => {

@@ -24,6 +24,7 @@ export function CompactionDivider({ step }: { step: StepRecord }) {
       <Folded title="Summary" text={made.summary} />
       <Folded title="Kept word for word" text={said} />
       <Folded title="How things stood" text={made.card} />
+      <Folded title="Its notes" text={made.notes} />
     </section>
   );
 }
