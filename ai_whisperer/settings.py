@@ -32,6 +32,7 @@ _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z"
 _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _Age = Annotated[str, Meta(pattern=r"^\d{1,6}(\.\d{1,6})?[smhdw]\Z")]
+EventLoop = Literal["auto", "uvloop", "asyncio"]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 
 
@@ -175,6 +176,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     shutdown_grace_seconds: Annotated[
         float, Meta(ge=0, le=86_400, description="How long steps under way may take to finish when the server ends.")
     ] = 10.0
+    event_loop: Annotated[
+        EventLoop,
+        Meta(
+            description="What a server runs on: auto is uvloop where it is installed, and else the event loop of "
+            "Python, which is asyncio."
+        ),
+    ] = "auto"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{field.name}={field.shown(getattr(self, field.name))!r}" for field in FIELDS)

@@ -58,6 +58,10 @@ class Call:
         return connected(self.settings.values, patience_seconds=patience_seconds)
 
 
+class Serving(Call):
+    """The same for a command that runs a server, or may have to: on the event loop that is set for servers."""
+
+
 class Connected(Call):
     """The same for a command that talks to the session that is meant from its beginning to its end."""
 
@@ -164,10 +168,15 @@ def _callable(
         before = context.obj.pop(_BEFORE, {})
         given |= {name: before[name] for name in before.keys() - _written(context, given).keys()}
         flags = {name: value for name, value in context.obj.items() if name in names}
-        call = Call(load(flags), Output(as_json=context.obj.get(_JSON, False)))
+        made = Serving if frame is Serving else Call
+        call = made(load(flags), Output(as_json=context.obj.get(_JSON, False)))
         outcome = talk(frame, call, given) if issubclass(frame, Connected) else function(call, **given)
         if not inspect.iscoroutine(outcome):
             return outcome
+        if frame is Serving:
+            from ai_whisperer.server.event_loop import run
+
+            return run(outcome, call.settings.values.event_loop)
         import asyncio  # it takes as long as all else of `--help`
 
         return asyncio.run(outcome)

@@ -50,8 +50,10 @@ def is_plain(arguments: str) -> bool:
 
 def repaired_arguments(arguments: str, spec: ToolSpec) -> str:
     """The arguments as they were meant; as they were written if that fits, or if it is not clear."""
+    if is_plain(arguments):
+        return arguments
     written = arguments.strip()
-    if is_plain(arguments) or is_plain(written):
+    if written is not arguments and is_plain(written):
         return arguments
     if written[0] == "{" and _takes_texts_only(spec):
         return arguments

@@ -81,6 +81,8 @@ def refusals_at_end(steps: Sequence[StepRecord]) -> int:
             return 0  # the usual case, which is looked at before each request and costs next to nothing
         if is_refused(step):
             break
+    else:
+        return 0
     return sum(1 for _ in takewhile(lambda made: any(map(is_refused, made)), _rounds(steps)))
 
 

@@ -30,6 +30,9 @@ _BEGINNING_CHARACTERS = 2 * _SUMMARY_CHARACTERS
 """Marks take a part of it: the longest name of an agent and some more."""
 
 
+_DELIVERIES = {each.value: each for each in Deliver}
+
+
 def base_id(task: TaskRecord) -> str:
     """The id of the task that this one continues in the end: its own, unless it is a continuation."""
     return task.id.rpartition("~")[0] if task.continuation else task.id
@@ -42,9 +45,9 @@ def continuation_id(task: TaskRecord) -> str:
 
 def delivery_of(given: Deliver | str) -> Deliver:
     """When a message is to be heard; raises `InvalidInputError` with what there is to choose from."""
-    name = given.replace("-", "_") if isinstance(given, str) else given
-    if isinstance(name, str) and name in tuple(Deliver):
-        return Deliver(name)
+    found = _DELIVERIES.get(given.replace("-", "_")) if isinstance(given, str) else None
+    if found is not None:
+        return found
     raise InvalidInputError(f"deliver must be one of {', '.join(Deliver)}, not {given!r:.60}.")
 
 

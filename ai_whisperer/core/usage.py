@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.tasks import STARTED, TOOL, StepRecord
@@ -88,27 +88,37 @@ def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:
 
 def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
     """What these steps have used together: the same as their sum, in one go."""
-    used = [usage_of(step) for step in steps]
-    if not used:
-        return _NOTHING
-    sent, got, cached, costs, model_calls, tool_calls, wall, cpu, memory, mails, unpriced = zip(
-        *map(astuple, used), strict=True
-    )
-    priced = [cost for cost in costs if cost is not None]
-    if len(priced) < len(costs):
-        unpriced = tuple(each.without_price for each in used)
+    sent = got = cached = model_calls = tool_calls = memory = mails = unpriced = 0
+    wall = cpu = 0.0
+    cost: float | None = None
+    for step in steps:
+        used = usage_of(step)
+        model_calls += used.model_calls
+        tool_calls += used.tool_calls
+        wall += used.wall_seconds
+        cpu += used.cpu_seconds
+        memory = max(memory, used.memory_bytes)
+        mails += used.mails_sent
+        if step.kind is TOOL:
+            continue  # it has no tokens
+        sent += used.input_tokens
+        got += used.output_tokens
+        cached += used.cached_tokens
+        if used.cost_usd is not None:
+            cost = used.cost_usd + (cost or 0.0)
+        unpriced += used.without_price
     return Usage(
-        input_tokens=sum(sent),
-        output_tokens=sum(got),
-        cached_tokens=sum(cached),
-        cost_usd=sum(priced) if priced else None,
-        model_calls=sum(model_calls),
-        tool_calls=sum(tool_calls),
-        wall_seconds=sum(wall),
-        cpu_seconds=sum(cpu),
-        memory_bytes=max(memory),
-        mails_sent=sum(mails),
-        unpriced_tokens=sum(unpriced),
+        input_tokens=sent,
+        output_tokens=got,
+        cached_tokens=cached,
+        cost_usd=cost,
+        model_calls=model_calls,
+        tool_calls=tool_calls,
+        wall_seconds=wall,
+        cpu_seconds=cpu,
+        memory_bytes=memory,
+        mails_sent=mails,
+        unpriced_tokens=unpriced,
     )
 
 

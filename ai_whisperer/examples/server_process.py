@@ -1,8 +1,8 @@
 """The demo's server, in a process of its own: its plug can be pulled at any moment, and it can be started again.
 
-As a program it is called with the data folder, the port and the model. When it takes requests it prints its address as
-a line of JSON; if it cannot continue, it prints why as another. It leaves cleanly on SIGTERM, and when its standard
-input ends: so it does not outlive the demo, however that ends.
+As a program it is called with the data folder, the port, the model and the event loop. When it takes requests it prints
+its address as a line of JSON; if it cannot continue, it prints why as another. It leaves cleanly on SIGTERM, and when
+its standard input ends: so it does not outlive the demo, however that ends.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from ai_whisperer.examples.tools import TOOLS
 from ai_whisperer.protocol.errors import SERVER_ERROR, from_rpc
 from ai_whisperer.secrets import redacted
 from ai_whisperer.server.address import Address
+from ai_whisperer.server.event_loop import run
 from ai_whisperer.server.serving import running
-from ai_whisperer.settings import Settings
+from ai_whisperer.settings import EventLoop, Settings
 
 _LEAVING_SECONDS = 15.0
 _STDIN = 0
@@ -39,10 +40,11 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
 class ServerProcess:
     """The server of the demo. Started again, it is found at the same address, with what was on disk."""
 
-    def __init__(self, data: Path, *, port: int, model: str) -> None:
+    def __init__(self, data: Path, *, port: int, model: str, event_loop: EventLoop = "auto") -> None:
         self.data = data
         self._port = port
         self.model = model
+        self._event_loop = event_loop
         self._process: asyncio.subprocess.Process | None = None
         self._has_power = asyncio.Event()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
@@ -57,6 +59,7 @@ class ServerProcess:
             str(self.data),
             str(self._port),
             self.model,
+            self._event_loop,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=self._complaints,
@@ -144,14 +147,14 @@ def _tell(record: Address | Complaint) -> None:
     sys.stdout.flush()
 
 
-def main(data: str, port: str, model: str) -> None:
+def main(data: str, port: str, model: str, event_loop: EventLoop) -> None:
     settings = Settings(data=Path(data), port=int(port), model=model, shutdown_grace_seconds=2.0)
     try:
-        asyncio.run(serve(settings))
+        run(serve(settings), event_loop)
     except WhispererError as error:
         _tell(Complaint(code=error.code, message=redacted(error.message)))
         sys.exit(1)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:])  # type: ignore[arg-type]

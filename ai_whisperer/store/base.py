@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
@@ -31,9 +31,11 @@ from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.errors import StoreError
 from ai_whisperer.store import operations
-from ai_whisperer.store.archive import Progress, TransferReport
 from ai_whisperer.store.operations import Operation
 from ai_whisperer.store.tables import Row, Table
+
+if TYPE_CHECKING:
+    from ai_whisperer.store.archive import Progress, TransferReport
 
 Change = tuple[Operation, Row]
 

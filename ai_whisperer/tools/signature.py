@@ -58,7 +58,10 @@ def signature_of(function: Callable[..., Any], tool: str, *, context: type) -> S
     if not isinstance(function, types.FunctionType):
         return _read(function, tool, context)
     key = _key_of(function, context)
-    known = _known.get(function) if key is None else _shared.get(key)
+    try:
+        known = _known.get(function) if key is None else _shared.get(key)
+    except Exception:  # noqa: BLE001 - a hint holds a list, a dict, or an object of anybody's, which has no hash
+        key, known = None, _known.get(function)
     if known is None:
         known = _read(function, tool, context)
         if key is None:
@@ -86,7 +89,8 @@ class _Same:
 def _key_of(function: types.FunctionType, context: type) -> tuple[Any, ...] | None:
     """Equal for functions that are called in the same way; None for one that is like no other.
 
-    A decorated function says what it is called with by the one that it wraps.
+    What names mean in its module is in the hints. A decorated function says what it is called with by the one that it
+    wraps.
     """
     if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
         return None
@@ -99,11 +103,9 @@ def _key_of(function: types.FunctionType, context: type) -> tuple[Any, ...] | No
         if not hints:
             resolved = typing.get_type_hints(function, include_extras=True)
             hints = tuple((name, hint, repr(hint)) for name, hint in resolved.items())  # `A | B == B | A`
-        key = (function.__code__, _Same(function.__globals__), context, defaults, named, hints)
-        hash(key)
-    except Exception:  # noqa: BLE001 - a hint holds a list, a dict, or an object of anybody's, or means nothing
+    except Exception:  # noqa: BLE001 - a hint means nothing, or is an object of anybody's
         return None
-    return key
+    return function.__code__, context, defaults, named, hints
 
 
 def _plain_hints(function: types.FunctionType) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ai_whisperer.cli.calling import Call
+from ai_whisperer.cli.calling import Serving
 from ai_whisperer.cli.commands.run import run as run_command
 from ai_whisperer.cli.main import main
 from ai_whisperer.cli.output import Output
@@ -191,9 +191,9 @@ def test_a_workflow_of_which_nothing_comes_leaves_with_1(run: Run) -> None:
     assert "The workflow 'monitoring' produced no result." in ran.err
 
 
-def call_of(data: Path, **flags: str) -> Call:
+def call_of(data: Path, **flags: str) -> Serving:
     given = {"data": str(data), **flags}
-    return Call(load_settings(given, environment={}, folder=data), Output(as_json=False))
+    return Serving(load_settings(given, environment={}, folder=data), Output(as_json=False))
 
 
 def with_server(data: Path, body: Callable[[Client], Any]) -> None:

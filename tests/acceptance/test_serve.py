@@ -38,8 +38,12 @@ def task_under_way(whisperer: Whisperer, prompt: str) -> Iterator[None]:
         yield
 
 
-def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_next_start(whisperer: Whisperer) -> None:
-    with serving(whisperer.data) as server:
+@pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])
+def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_next_start(
+    whisperer: Whisperer, event_loop: str
+) -> None:
+    pytest.importorskip(event_loop)
+    with serving(whisperer.data, "--event-loop", event_loop) as server:
         with task_under_way(whisperer, "two steps"):
             server.signal(signal.SIGTERM)
         ended = server.ended()
@@ -50,7 +54,7 @@ def test_a_signal_lets_the_step_under_way_finish_and_the_task_goes_on_at_the_nex
     task, steps = asyncio.run(kept(whisperer.data, "long"))
     assert not task.state.ended
     assert [(step.kind, step.state) for step in steps][:1] == [(StepKind.MODEL, StepState.DONE)]
-    with serving(whisperer.data) as server:
+    with serving(whisperer.data, "--event-loop", event_loop) as server:
         whisperer.ok("tasks", "wait", "long")
         steps = whisperer.json("tasks", "show", "long")["steps"]
         assert [(step["kind"], step["attempt"]) for step in steps] == [("model", 1), ("tool", 1), ("model", 1)]

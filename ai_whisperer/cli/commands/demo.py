@@ -60,7 +60,12 @@ async def demo(
     named = data or (call.settings.values.data if call.is_given("data") else None)
     with ExitStack() as stack:
         folder = named or stack.enter_context(tempfile.TemporaryDirectory(prefix="whisperer-demo-"))
-        server = ServerProcess(Path(folder), port=port or 0, model=for_workflows(choice))
+        server = ServerProcess(
+            Path(folder),
+            port=port or 0,
+            model=for_workflows(choice),
+            event_loop=call.settings.values.event_loop,
+        )
 
         def leave_at_once() -> None:
             server.kill()

@@ -91,6 +91,7 @@ def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
     values = settings.values
     return [
         machine.check_python(),
+        machine.check_event_loop(values.event_loop),
         machine.check_sqlite(),
         folder.check_folder(values.data),
         folder.check_database(values.data),

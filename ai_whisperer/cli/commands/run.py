@@ -11,7 +11,7 @@ import typer
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.cli.arguments import AttachOption, SchemaOption, TimeoutOption, schema_in, text_argument
-from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.cli.calling import Call, Serving, command
 from ai_whisperer.cli.connecting import CONNECTION, names_to_run
 from ai_whisperer.cli.output import Column
 from ai_whisperer.errors import ConnectionLostError, TaskEndedError, UnknownTemplateError, WhispererError
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 async def run(
-    call: Call,
+    call: Serving,
     what: Annotated[
         str | None,
         typer.Argument(metavar="NAME", help="A template, an agent or a workflow.", autocompletion=names_to_run),

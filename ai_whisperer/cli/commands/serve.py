@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from ai_whisperer.cli.calling import SERVING, Call, command
+from ai_whisperer.cli.calling import SERVING, Serving, command
 from ai_whisperer.cli.output import Output
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 async def serve(
-    call: Call,
+    call: Serving,
     *,
     accept_loss: Annotated[
         bool,

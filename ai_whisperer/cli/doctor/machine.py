@@ -1,4 +1,4 @@
-"""Checks of the machine: Python, SQLite, time and disk."""
+"""Checks of the machine: Python, its event loop, SQLite, time and disk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import apsw
 
 from ai_whisperer.cli.doctor.findings import Finding, ok, problem, warning
+from ai_whisperer.errors import SettingsError
+from ai_whisperer.server.event_loop import name_of
+from ai_whisperer.settings import EventLoop
 
 _LEAST_PYTHON = (3, 11)
 _LEAST_SQLITE = (3, 51, 3)
@@ -29,6 +32,14 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
     if version < _LEAST_PYTHON:
         return problem("Python", shown, "Python 3.11 or newer is needed.")
     return ok("Python", f"{shown} on {platform.system()} {platform.machine()}")
+
+
+def check_event_loop(event_loop: EventLoop) -> Finding:
+    """What a server would run on."""
+    try:
+        return ok("Event loop", name_of(event_loop))
+    except SettingsError as error:
+        return problem("Event loop", "uvloop is not there", error.message)
 
 
 def check_sqlite(version: str = apsw.sqlite_lib_version()) -> Finding:

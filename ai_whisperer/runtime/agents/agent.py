@@ -105,7 +105,7 @@ class LiveAgent:
 
     @property
     def registry(self) -> ToolRegistry:
-        return self.toolkit.registry(self.record)
+        return self.toolkit.known_registry or self.toolkit.registry(self.record)
 
     def model(self, name: str) -> Model:
         return self.toolkit.model(name)

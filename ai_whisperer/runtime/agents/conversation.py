@@ -55,6 +55,7 @@ class Conversation:
         "_result_bytes",
         "_shown_steps",
         "compacted",
+        "has_parts",
         "is_passed_over",
         "is_small",
         "since",
@@ -68,7 +69,7 @@ class Conversation:
         self._journal = journal
         self._shown_steps = self.size = self.since = 0
         self._result_bytes = 0 if agent.record.definition.context.compact is NEVER_COMPACT else RESULT_BYTES
-        self.is_passed_over = self.tells_rest = False
+        self.is_passed_over = self.tells_rest = self.has_parts = False
         self.is_small = True
         self.turns: tuple[Turn, ...] = ()
         self._attached = 0
@@ -121,6 +122,7 @@ class Conversation:
         """Let it be put together anew: it is to be shown in another way."""
         self.compacted = compacted or self.compacted
         self.turns = ()
+        self.has_parts = False
         self.size = self._attached = self.since = 0
 
     async def journals(self) -> list[Journal]:
@@ -167,6 +169,7 @@ class Conversation:
             settings=definition.settings,
             input_tokens=self.tokens,
             output_tokens=self._output_tokens,
+            has_parts=self.has_parts,
         )
 
     def _output_tokens(self) -> int:
@@ -203,6 +206,7 @@ class Conversation:
         for turn in new:
             self.size += contexts.turn_bytes(turn)
             if type(turn) is UserTurn and turn.parts:
+                self.has_parts = True
                 self._attached += contexts.turn_bytes(turn) - contexts.shown_bytes(turn)
             if type(turn) is ToolTurn and turn.note and READ_RESULT in turn.note:
                 self.tells_rest = True

@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -151,6 +150,13 @@ def check_working_folder(agent_id: str, definition: AgentDefinition) -> None:
         )
 
 
+def _temporary_folder() -> Path:
+    """A folder for a session that has none, which is made when something is put into it."""
+    import tempfile  # few sessions have none
+
+    return Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")
+
+
 class Folders:
     """Gives each agent its workplace. Nothing is made on disk before a tool wants it.
 
@@ -170,7 +176,7 @@ class Folders:
     ) -> None:
         self._temporary = root is None
         # Without links in it, since the file tools take one that appears in the way of a folder for a trick.
-        base = (root or Path(tempfile.gettempdir(), f"whisperer-{secrets.token_hex(8)}")).resolve()
+        base = (root or _temporary_folder()).resolve()
         self._base = base
         self._session_id = session_id
         self._root = work_of(base, session_id)

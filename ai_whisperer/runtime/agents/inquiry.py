@@ -14,7 +14,7 @@ class Inquiry(Struct, frozen=True, kw_only=True):
     """What is asked, and of which models: the agent's own with its conversation, or those that write a summary.
 
     `models` has their names in the order in which they are asked. `input_tokens` tells how long it is, by an estimate.
-    Of a summary nobody is told while it comes.
+    Of a summary nobody is told while it comes. `has_parts` if images or files are among the turns.
     """
 
     models: tuple[str, ...]
@@ -25,3 +25,4 @@ class Inquiry(Struct, frozen=True, kw_only=True):
     input_tokens: Callable[[], int]
     output_tokens: Callable[[], int]
     is_summary: bool = False
+    has_parts: bool = False

@@ -98,11 +98,11 @@ class TaskJournal:
         self.task = task
 
     def next_action(self) -> Next:
+        most, origin = self._agent.limits.max_steps_per_task, self.task.origin
+        if origin is None:
+            return next_action(self.steps, max_steps=most)
         return next_action(
-            self.steps,
-            max_steps=self._agent.limits.max_steps_per_task,
-            output_schema=self.task.output_schema,
-            continues_cut=self.task.continues_cut,
+            self.steps, max_steps=most, output_schema=origin.output_schema, continues_cut=origin.continues_cut
         )
 
     def step_of(self, pending: PendingCall, *, at: float) -> StepRecord:

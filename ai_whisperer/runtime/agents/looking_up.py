@@ -44,9 +44,9 @@ class Found(Struct, frozen=True):
 
 def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
     """Whether something has to be looked up before this can be decided."""
-    if isinstance(action, RequestModel):
+    if type(action) is RequestModel:
         return task.origin is not None and task.budget is not None and agent.parts.trees.unknown(task)
-    if isinstance(action, CallTools):
+    if type(action) is CallTools:
         trees, mail = agent.parts.trees, agent.parts.mail
         for wanted in _wanted(agent, action):
             if trees.unknown(task, to_grow=True) or wanted.mailbox or wanted.task_id:
@@ -55,7 +55,7 @@ def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
                 return True
             if wanted.step:
                 return True
-    elif isinstance(action, Complete):
+    elif type(action) is Complete:
         return task.origin is not None and agent.parts.rooms.asks_others(task, action.response)
     return False
 

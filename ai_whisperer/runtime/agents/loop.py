@@ -276,15 +276,16 @@ class AILoop:
         if self._durable is not None:
             durable, self._durable = self._durable, None
             await durable
-        if isinstance(self._next, RequestModel):
+        action = self._next
+        if type(action) is RequestModel:
             await self._request_model()
-        elif isinstance(self._next, Compact):
+        elif type(action) is CallTools:
+            await self._call_tools(action.calls)
+        elif type(action) is Compact:
             await self._compact()
-        elif isinstance(self._next, CallTools):
-            await self._call_tools(self._next.calls)
-        elif self._next is not None:
+        elif type(action) is LookUp:
             with self._agent.parts.kernel.reads.under_way.one_more():
-                self.running.found = await look_up_wanted(self._agent, self.running.journal.task, self._next.action)
+                self.running.found = await look_up_wanted(self._agent, self.running.journal.task, action.action)
                 self._advance(self._decide())
 
     async def _request_model(self) -> None:

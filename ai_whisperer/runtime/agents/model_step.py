@@ -24,7 +24,7 @@ from ai_whisperer.core.model_failures import (
 )
 from ai_whisperer.core.outputs import objection_to
 from ai_whisperer.core.usage import believable, is_believable
-from ai_whisperer.domain.conversation import Answer, Turn, UserTurn
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.domain.definition import TAKES_IMAGES
 from ai_whisperer.domain.notifications.providers import ModelSkipped
 from ai_whisperer.domain.notifications.steps import StepInterrupted, StepRetried
@@ -133,7 +133,7 @@ class ModelStep:
             settings=inquiry.settings,
             attempt=self._step.attempt,
             max_output_tokens=self._most_output_tokens(asked),
-            attachments=await contents_for(agent, inquiry.turns) if any(map(_has_parts, inquiry.turns)) else _NONE,
+            attachments=await contents_for(agent, inquiry.turns) if inquiry.has_parts else _NONE,
         )
         tell = _ignore if inquiry.is_summary else StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
         self._asked_at = self._now()
@@ -369,10 +369,6 @@ class ModelStep:
 
 def _ignore(event: StreamEvent) -> None:
     del event
-
-
-def _has_parts(turn: Turn) -> bool:
-    return type(turn) is UserTurn and bool(turn.parts)
 
 
 def _told_of(wait: Wait) -> str:

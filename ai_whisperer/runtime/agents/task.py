@@ -156,11 +156,9 @@ class RunningTask:
 
     def _on_its_terms(self, action: Next, *, now: float) -> Next:
         """The action if the task has time and budget for it, else that it fails."""
-        if isinstance(action, Continue):
-            return self._worth_continuing(action)
-        asks = isinstance(action, RequestModel)
-        if not (asks or isinstance(action, CallTools)):
-            return action
+        asks = type(action) is RequestModel
+        if not (asks or type(action) is CallTools):
+            return self._worth_continuing(action) if type(action) is Continue else action
         task = self.journal.task
         if asks and task.kind is COMPACTION_TASK and self._is_compacted:
             return Complete(response=ChannelResponse(final=outcome_of(self.journal.steps[-1].compaction)))

@@ -18,20 +18,20 @@ class Toolkit:
     `barred` has the models that are passed over, and until when.
     """
 
-    __slots__ = ("_models", "_registry", "_supplies", "barred", "missing_tools", "own_tools")
+    __slots__ = ("_models", "_supplies", "barred", "known_registry", "missing_tools", "own_tools")
 
     def __init__(self, supplies: Supplies, own_tools: Iterable[Tool]) -> None:
         self._supplies = supplies
         self.own_tools = tuple(own_tools)
-        self._registry: ToolRegistry | None = None
+        self.known_registry: ToolRegistry | None = None
         self._models: dict[str, Model] = {}
         self.barred: dict[str, float] = {}
         self.missing_tools: tuple[str, ...] = ()
 
     def registry(self, record: AgentRecord) -> ToolRegistry:
-        if self._registry is None:
-            self._registry = self._supplies.registry(record.definition.tools, self.own_tools)
-        return self._registry
+        if self.known_registry is None:
+            self.known_registry = self._supplies.registry(record.definition.tools, self.own_tools)
+        return self.known_registry
 
     def model(self, name: str) -> Model:
         """The agent's own client of that model; raises a `ModelError`."""
@@ -53,7 +53,7 @@ class Toolkit:
 
     def forget_registry(self) -> None:
         """The grants have changed."""
-        self._registry = None
+        self.known_registry = None
 
     def look_for_missing_tools(self, record: AgentRecord) -> None:
         """Note the tools that the agent may use and that nobody has provided: without them it waits."""
@@ -74,5 +74,5 @@ class Toolkit:
         """Take tools in place of those of the same names. Raises if two have one name."""
         given = {tool.name: tool for tool in tools}
         own = (*(tool for tool in self.own_tools if tool.name not in given), *given.values())
-        self._registry = self._supplies.registry(record.definition.tools, own)
+        self.known_registry = self._supplies.registry(record.definition.tools, own)
         self.own_tools = own

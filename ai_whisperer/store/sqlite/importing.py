@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -19,13 +19,15 @@ from ai_whisperer.core.file_names import file_name
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import ArchiveError, DuplicateIdError, StoreRefusedError
-from ai_whisperer.store import archive, tables
-from ai_whisperer.store.archive import Progress, Reader, TransferReport
+from ai_whisperer.store import tables
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.layout import WORK, place_aside
 from ai_whisperer.store.operations import DELETE_DELETION, PUT_DELETION, RowOperation, Verb
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.tables import OF_A_SESSION, Column, Kind, Row, Table
+
+if TYPE_CHECKING:
+    from ai_whisperer.store.archive import Progress, Reader, TransferReport
 
 ROWS = "rows/"
 _SLICE_ROWS = 200
@@ -67,6 +69,8 @@ class SqliteImport:
         session_id: str | None = None,
         on_progress: Progress = lambda _: None,
     ) -> TransferReport:
+        from ai_whisperer.store import archive
+
         with archive.read(file, kind="session", schema=opening.latest_version()) as reader:
             await asyncio.to_thread(reader.check, lambda part: on_progress(part * 0.3))
             record = _record_in(reader, file)
@@ -84,7 +88,7 @@ class SqliteImport:
                 done.changes.append((DELETE_DELETION, (name,)))
                 await self.submit(done)
         on_progress(1.0)
-        return TransferReport(session_id=name, file=str(file), rows=counted(rows), files=len(reader.files))
+        return archive.TransferReport(session_id=name, file=str(file), rows=counted(rows), files=len(reader.files))
 
     @asynccontextmanager
     async def _importing(self, session_id: str, work: Path) -> AsyncIterator[None]:
@@ -114,6 +118,8 @@ class SqliteImport:
 
     async def _undone(self, session_id: str, work: Path) -> None:
         """Delete what was written so far. What is left if that fails goes when the store is opened again."""
+        from ai_whisperer.store import archive
+
         await asyncio.to_thread(archive.discard, work)
         await self._delete_rest(session_id)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from importlib import resources
 from pathlib import Path
 
 import apsw
@@ -221,7 +220,7 @@ def _check_no_log(path: Path, claim: Claim | None) -> None:
 
 def migrations() -> list[str]:
     """The scripts that make the tables, in their order. A database has as many of them as its version says."""
-    folder = resources.files("ai_whisperer.store.sqlite") / "migrations"
+    folder = Path(__file__).parent / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [(folder / name).read_text(encoding="utf-8") for name in names]
 

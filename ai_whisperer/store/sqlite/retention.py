@@ -109,7 +109,7 @@ class SqliteRetention:
 
     async def stored_parts(self, session_id: str) -> list[StoredPart]:
         parts = []
-        for name, tables_of_part in queries.SIZES.items():
+        for name, tables_of_part in queries.sizes().items():
             rows = size = 0
             for sql, key in tables_of_part:
                 async for row in self._pages(sql, (session_id,), key, key_of=lambda row: row[1:]):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 from ai_whisperer.store import tables
-from ai_whisperer.store.tables import Kind, Table
+from ai_whisperer.store.tables import Kind, Row, Table
 
 HORIZON: Final = "SELECT * FROM horizon WHERE session_id=?"
 ERASURES: Final = "SELECT * FROM erasure WHERE session_id=? ORDER BY agent_id, thread_id"
@@ -88,5 +89,7 @@ def _first_key(table: Table[Any]) -> tuple[str | int, ...]:
     return tuple(-1 if by_name[name].kind is Kind.INTEGER else "" for name in table.key[1:])
 
 
-SIZES: Final = {name: [(_sizes_of(table), _first_key(table)) for table in some] for name, some in _PARTS.items()}
-"""By what people call it: the query, and a key before all others."""
+@cache
+def sizes() -> dict[str, list[tuple[str, Row]]]:
+    """By what people call it: the query, and a key before all others."""
+    return {name: [(_sizes_of(table), _first_key(table)) for table in some] for name, some in _PARTS.items()}
