@@ -8,7 +8,7 @@ from typing import Any
 
 from ai_whisperer.core.attachments import check_count
 from ai_whisperer.domain.attachments import InputFile
-from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.errors import InvalidInputError, TooLargeError
 
 _MOST_READ_BYTES = 64 << 20
 """More of a file is never read: it is too large for any limit that makes sense here."""
@@ -46,6 +46,12 @@ def _read(path: Path) -> InputFile:
             what = "is a folder" if path.is_dir() else "is not there" if not path.exists() else "is no plain file"
             raise InvalidInputError(f"The file '{path}' {what}; nothing was sent. Correct its path.")
         with path.open("rb") as file:
-            return InputFile(data=file.read(_MOST_READ_BYTES), name=path.name)
+            data = file.read(_MOST_READ_BYTES + 1)
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"The file '{path}' cannot be read: {error}. Nothing was sent.") from error
+    if len(data) > _MOST_READ_BYTES:
+        raise TooLargeError(
+            f"The file '{path}' has more than {_MOST_READ_BYTES:,} bytes, whatever the limits say; nothing was sent. "
+            "Put it where the agent can read it."
+        )
+    return InputFile(data=data, name=path.name)

@@ -5,6 +5,7 @@ A form is an object of fields without a level below: text, numbers, yes or no, o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
@@ -26,6 +27,7 @@ _LARGEST = 2.0**53
 _OF_FORM = frozenset(("type", "properties", "required", "title", "description", "additionalProperties", "$schema"))
 _SAID = frozenset(("title", "description", "default", "examples", "format"))
 """What is said of a field for whoever reads it."""
+_IN_WORDS = ("title", "description")
 
 
 class FieldKind(StrEnum):
@@ -44,6 +46,11 @@ _LIMITS: Mapping[FieldKind, tuple[str, str]] = {
     FieldKind.NUMBER: ("minimum", "maximum"),
     FieldKind.INTEGER: ("minimum", "maximum"),
     FieldKind.CHOICES: ("minItems", "maxItems"),
+}
+_RANGES = {
+    FieldKind.STRING: (0.0, _LARGEST),
+    FieldKind.NUMBER: (-_LARGEST, _LARGEST),
+    FieldKind.INTEGER: (-_LARGEST, _LARGEST),
 }
 _KINDS = {"string": FieldKind.STRING, "number": FieldKind.NUMBER, "integer": FieldKind.INTEGER}
 _KINDS["boolean"] = FieldKind.BOOLEAN
@@ -108,7 +115,7 @@ def fitted_answer(form: Mapping[str, Any], answer: Any) -> dict[str, Any]:
             if field.required:
                 complaints[name] = "is required"
             continue
-        value = _whole(value) if field.kind is FieldKind.INTEGER else value
+        value = _as_held(field, value)
         complaint = _complaint(field, value)
         if complaint is None:
             fitting[name] = value
@@ -143,6 +150,7 @@ def _check_form(form: Mapping[str, Any]) -> None:
     if form["type"] != "object":
         raise InvalidInputError("A schema with properties is of the type object; nobody was asked.")
     _check_words("schema", form, _OF_FORM)
+    _check_said("The schema", form)
     properties, required = form.get("properties"), form.get("required", [])
     if not isinstance(properties, dict) or not 0 < len(properties) <= _MOST_FIELDS:
         raise InvalidInputError(f"schema.properties must have 1 to {_MOST_FIELDS} fields; nobody was asked.")
@@ -150,7 +158,8 @@ def _check_form(form: Mapping[str, Any]) -> None:
         raise InvalidInputError("schema.required must be a list of names in properties; nobody was asked.")
     for name, given in properties.items():
         field = _field(name, given, required=False)
-        if given.get("default") is not None and (wrong := _complaint(field, given["default"])) is not None:
+        default = given.get("default")
+        if default is not None and (wrong := _complaint(field, _as_held(field, default))) is not None:
             raise InvalidInputError(f"The default of the field '{name}' {wrong}; nobody was asked.")
 
 
@@ -158,11 +167,23 @@ def _field(name: str, given: Any, *, required: bool) -> FormField:
     if not isinstance(given, dict):
         raise _refused(name, "must be an object such as {'type': 'string'}")
     kind, options = _kind_of(name, given)
+    _check_said(f"The field '{name}'", given)
     least, most = (_bound(name, given, word) for word in _LIMITS.get(kind, ("", "")))
-    if least is not None and most is not None and least > most:
+    said = {word: given[word] for word in _IN_WORDS if given.get(word) is not None}
+    field = FormField(name=name, kind=kind, required=required, options=options, least=least, most=most, **said)
+    if not _can_be_filled(field):
         raise _refused(name, "has bounds that nothing fits")
-    said = {word: given[word] for word in ("title", "description") if isinstance(given.get(word), str)}
-    return FormField(name=name, kind=kind, required=required, options=options, least=least, most=most, **said)
+    return field
+
+
+def _can_be_filled(field: FormField) -> bool:
+    """Whether there is a value within the bounds of the field: else nobody could answer."""
+    lowest, highest = _RANGES.get(field.kind, (0.0, 0.0))
+    if field.kind is FieldKind.CHOICES:
+        highest = len(field.options)
+    lowest = lowest if field.least is None else max(lowest, field.least)
+    highest = highest if field.most is None else min(highest, field.most)
+    return lowest <= highest if field.kind is FieldKind.NUMBER else math.ceil(lowest) <= math.floor(highest)
 
 
 def _kind_of(name: str, given: Mapping[str, Any]) -> tuple[FieldKind, tuple[Any, ...]]:
@@ -191,6 +212,8 @@ def _options(name: str, given: Any) -> tuple[Any, ...]:
         raise _refused(name, f"has an enum, which must be a list of 1 to {_MOST_OPTIONS} values")
     if not all(isinstance(each, str | int | float) for each in given):
         raise _refused(name, "has an enum with something that is neither a text nor a number nor true or false")
+    if not all(isinstance(each, str) or abs(each) <= _LARGEST for each in given):
+        raise _refused(name, "has an enum with a number that is too large to be the same everywhere; write it as text")
     if any(_same(each, other) for index, each in enumerate(given) for other in given[:index]):
         raise _refused(name, "has an enum in which a value stands twice")
     return tuple(given)
@@ -209,6 +232,12 @@ def _check_words(what: str, given: Mapping[str, Any], known: set[str] | frozense
             near = nearest(word, known)
             hint = f" Did you mean {near}?" if near else ""
             raise InvalidInputError(f"{what} has '{word}', which a form cannot show; nobody was asked.{hint}")
+
+
+def _check_said(what: str, given: Mapping[str, Any]) -> None:
+    for word in _IN_WORDS:
+        if not isinstance(given.get(word), str | None):
+            raise InvalidInputError(f"{what} has a {word} that is no text; nobody was asked.")
 
 
 def _refused(name: str, why: str) -> InvalidInputError:
@@ -239,9 +268,10 @@ def _same(value: Any, other: Any) -> bool:
     return isinstance(value, bool) is isinstance(other, bool) and bool(value == other)
 
 
-def _whole(value: Any) -> Any:
-    """A number without a fraction as a whole one: some programs write 3 as 3.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _as_held(field: FormField, value: Any) -> Any:
+    """The value as its field holds it: a number without a fraction as a whole one, since some programs write 3.0."""
+    is_whole = field.kind is FieldKind.INTEGER and isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole else value
 
 
 def _unknown(name: str, fields: Mapping[str, FormField]) -> str:
@@ -255,6 +285,8 @@ def _listed(field: FormField) -> str:
 
 def _shown(value: Any) -> str:
     """The value as people write it, of a long one the beginning; what is no JSON as Python shows it."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return "a number that is too large"  # Python would not even write the longest ones
     if isinstance(value, bool | None):
         return {True: "true", False: "false", None: "nothing"}[value]
     return f"{value!r:.60}"

@@ -13,6 +13,7 @@ import decimal
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -223,8 +224,8 @@ class _Look:
     def unique(self, value: Any, told: Any, _: Any, path: str) -> Complaints:
         if not told or not isinstance(value, list):
             return []
-        kept = [msgspec.json.encode(each, order="sorted") for each in value]
-        return [] if len(set(kept)) == len(kept) else [f"{_named(path)} has the same value twice."]
+        kept = {_key(each) for each in value}
+        return [] if len(kept) == len(value) else [f"{_named(path)} has the same value twice."]
 
     def pattern(self, value: Any, told: str, _: Any, path: str) -> Complaints:
         if not isinstance(value, str) or _found(told, value):
@@ -267,7 +268,7 @@ class _Look:
         return [f"{_named(path)} must be less than {told}, not {value}."] if bad else []
 
     def multiple(self, value: Any, told: Any, _: Any, path: str) -> Complaints:
-        if not is_of(value, "number") or decimal.Decimal(str(value)) % decimal.Decimal(str(told)) == 0:
+        if not is_of(value, "number") or _exact(value) % _exact(told) == 0:
             return []
         return [f"{_named(path)} must be a multiple of {told}, not {value}."]
 
@@ -330,9 +331,30 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
+def as_whole(value: Any) -> Any:
+    """The value with the numbers in it that have no fraction as whole ones: JSON knows no difference."""
+    match value:
+        case float():
+            return int(value) if value.is_integer() else value
+        case list():
+            return [as_whole(each) for each in value]
+        case dict():
+            return {name: as_whole(each) for name, each in value.items()}
+    return value
+
+
 def _same(value: Any, other: Any) -> bool:
-    """Equal as JSON: true is not 1."""
-    return isinstance(value, bool) is isinstance(other, bool) and bool(value == other)
+    """Equal as JSON: 1.0 is 1, and true is not."""
+    return bool(value == other) if isinstance(value, str) else _key(value) == _key(other)
+
+
+def _key(value: Any) -> bytes:
+    return msgspec.json.encode(as_whole(value), order="sorted")
+
+
+def _exact(number: float) -> Fraction:
+    """The number as it is written, not as it is kept: 0.1 is a tenth."""
+    return Fraction(number if isinstance(number, int) else repr(number))
 
 
 def _in(path: str, name: str) -> str:

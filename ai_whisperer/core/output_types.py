@@ -1,17 +1,19 @@
 """Python types as typed results: the JSON Schema of a type, and the value of that type.
 
 A dataclass, a `msgspec.Struct`, a `TypedDict` and what else `msgspec` knows, and the models and dataclasses of
-pydantic, which are known by what they have, so that it need not be installed.
+pydantic, alone or within other types. These are known by what they have, so that it need not be installed.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args, get_type_hints, is_typeddict
 
 import msgspec
 
+from ai_whisperer.core.json_schema import as_whole
 from ai_whisperer.core.output_schemas import checked_schema
 from ai_whisperer.errors import InvalidInputError, OutputError
 
@@ -28,7 +30,8 @@ def schema_of(output: Any) -> dict[str, Any]:
             f"not {type(output).__name__}. Nothing was changed."
         )
     try:
-        schema = _adapter(output).json_schema() if hasattr(output, _PYDANTIC) else msgspec.json.schema(output)
+        adapter = _adapter(output)
+        schema = msgspec.json.schema(output) if adapter is None else adapter.json_schema()
     except Exception as error:  # whatever a library says of a type that it cannot describe
         raise InvalidInputError(
             f"There is no JSON Schema of {_name(output)}: {error}. Use a dataclass, a msgspec.Struct, a TypedDict or a "
@@ -42,16 +45,33 @@ def value_of(output: Any, value: Any) -> Any:
     if isinstance(output, Mapping):
         return value
     try:
-        return _adapter(output).validate_python(value) if hasattr(output, _PYDANTIC) else msgspec.convert(value, output)
+        adapter, whole = _adapter(output), as_whole(value)
+        if adapter is None:
+            return msgspec.convert(whole, output)
+        return adapter.validate_json(msgspec.json.encode(whole))  # a strict model takes a date as text from JSON alone
     except Exception as error:  # a type may check itself in ways of its own
         raise OutputError(
             f"The answer fits the schema of {_name(output)}, but cannot be one: {error}. See `result.output`."
         ) from error
 
 
-def _adapter(output: Any) -> Any:
-    """What pydantic makes of its own types; whoever has one has imported it."""
-    return sys.modules["pydantic"].TypeAdapter(output)
+def _adapter(output: Any) -> Any | None:
+    """What pydantic makes of its own types, and of those that have one inside; None for all others."""
+    if not _mentions_pydantic(output, set()):
+        return None
+    return sys.modules["pydantic"].TypeAdapter(output)  # whoever has such a type has imported it
+
+
+def _mentions_pydantic(kind: Any, seen: set[int]) -> bool:
+    if hasattr(kind, _PYDANTIC):
+        return True
+    if id(kind) in seen:
+        return False
+    seen.add(id(kind))
+    inner = get_args(kind)
+    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or is_typeddict(kind)):
+        inner = tuple(get_type_hints(kind, include_extras=True).values())
+    return any(_mentions_pydantic(each, seen) for each in inner)
 
 
 def _name(output: Any) -> str:

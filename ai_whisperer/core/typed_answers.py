@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.core.forms import FieldKind, FormField, fields_of
@@ -24,9 +24,9 @@ def typed_value(field: FormField, text: str) -> Any:
         case FieldKind.CHOICE:
             return _option(field, text)
         case FieldKind.CHOICES:
-            return [_option(field, each.strip()) for each in text.split(",") if each.strip()]
+            return _chosen(field, text)
     try:
-        return int(text) if field.kind is FieldKind.INTEGER else float(text)
+        return int(text) if field.kind is FieldKind.INTEGER and text.isdecimal() else float(text)
     except ValueError:
         return text
 
@@ -42,7 +42,7 @@ def typed_answer(form: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any
         return {name: typed_value(field, " ".join(words).removeprefix(f"{name}="))}
     answer: dict[str, Any] = {}
     for word in words:
-        name, is_field, text = word.partition("=")
+        name, is_field, text = _parted(word, fields)
         if not is_field:
             wanted = " ".join(f"{each}=…" for each in fields)
             raise AnswerError(f"The question has several fields: write {wanted}. It stays open.")
@@ -58,6 +58,28 @@ def typed_line(form: Mapping[str, Any], line: str) -> dict[str, Any]:
         return typed_answer(form, shlex.split(line))
     except ValueError as error:
         raise AnswerError(f"The answer cannot be read: {error}. The question stays open.") from error
+
+
+def _parted(word: str, names: Iterable[str]) -> tuple[str, str, str]:
+    """The name of the field and what is to be in it: there may be an equals sign in a name, too."""
+    known = max((name for name in names if word.startswith(f"{name}=")), key=len, default=None)
+    return word.partition("=") if known is None else (known, "=", word[len(known) + 1 :])
+
+
+def _chosen(field: FormField, text: str) -> list[Any]:
+    """The options between commas: there may be commas in an option, too."""
+    parts, chosen = text.split(","), []
+    while parts:
+        ends = range(len(parts), 0, -1)
+        taken = next((end for end in ends if _option(field, _joined(parts[:end])) in field.options), 1)
+        if option := _joined(parts[:taken]):
+            chosen.append(_option(field, option))
+        del parts[:taken]
+    return chosen
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return ",".join(parts).strip()
 
 
 def _option(field: FormField, text: str) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer import input_parts
 from ai_whisperer.core.attachments import MAX_PARTS, attachment_of
 from ai_whisperer.core.contexts import input_tokens, turn_bytes
 from ai_whisperer.domain.attachments import InputFile
@@ -128,6 +129,15 @@ def test_parts_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         files_of("a.txt")
     with pytest.raises(TooLargeError, match="at most 20"):
         files_of([b"x"] * (MAX_PARTS + 1))
+
+
+def test_a_file_of_which_only_a_part_would_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_parts, "_MOST_READ_BYTES", 10)
+    for name, size in (("most.txt", 10), ("more.txt", 11)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert len(files_of([tmp_path / "most.txt"])[0].data) == 10
+    with pytest.raises(TooLargeError, match="more than 10 bytes"):
+        files_of([tmp_path / "more.txt"])
 
 
 def test_a_content_is_kept_once_and_read_back(tmp_path: Path) -> None:

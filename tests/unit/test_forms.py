@@ -96,6 +96,11 @@ def test_a_schema_of_one_value_or_none_is_a_form_of_one_field(schema: Any) -> No
     assert fitted_answer(form, "yes") == fitted_answer(form, {"answer": "yes"}) == {"answer": "yes"}
 
 
+def test_a_whole_number_may_be_written_with_a_fraction_of_nothing() -> None:
+    form = form_of({"type": "integer", "default": 3.0})
+    assert fitted_answer(form, 4.0) == {"answer": 4}
+
+
 def test_a_value_alone_is_no_answer_to_a_form_of_several_fields() -> None:
     with pytest.raises(AnswerError, match="must have the fields city, days"):
         fitted_answer(form_of(TRIP), "Rome")
@@ -120,6 +125,14 @@ def test_true_is_not_one() -> None:
         ({"properties": {"a": {"type": "string", "maxlength": 3}}}, "Did you mean maxLength?"),
         ({"properties": {"a": {"type": "integer", "minimum": "3"}}}, "minimum, which must be a number"),
         ({"properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}}}, "bounds that nothing fits"),
+        ({"properties": {"a": {"type": "integer", "minimum": 0.2, "maximum": 0.8}}}, "bounds that nothing fits"),
+        ({"properties": {"a": {"type": "number", "minimum": 1e300}}}, "bounds that nothing fits"),
+        ({"properties": {"a": {"type": "string", "maxLength": -1}}}, "bounds that nothing fits"),
+        ({"properties": {"a": {"type": "array", "items": {"enum": [1]}, "minItems": 2}}}, "bounds that nothing fits"),
+        ({"properties": {"a": {"type": "string", "title": {"x": 1}}}}, "'a' has a title that is no text"),
+        ({"properties": {"a": {"type": "string", "description": 5}}}, "'a' has a description that is no text"),
+        ({"properties": {"a": {"type": "string"}}, "title": 5}, "The schema has a title that is no text"),
+        ({"properties": {"a": {"enum": [2**60]}}}, "too large to be the same everywhere"),
         ({"properties": {"a": {"enum": []}}}, "a list of 1 to 100 values"),
         ({"properties": {"a": {"enum": ["x", "x"]}}}, "a value stands twice"),
         ({"properties": {"a": {"enum": [{}]}}}, "neither a text nor a number"),
@@ -137,8 +150,11 @@ def test_a_schema_that_no_form_can_show_is_refused_with_the_reason(schema: Any, 
     assert "nobody was asked" in refused.value.message
 
 
+ODD = [10**5000, 2**70, float("nan"), float("-inf"), object(), b"x", [[]], {"a": 1}, {5: 5}]
+
+
 @pytest.mark.parametrize("field", ["city", "days", "budget", "by_train", "class", "meals"])
-@pytest.mark.parametrize("value", [10**400, 2**70, float("nan"), float("-inf"), object(), b"x", [[]], {"a": 1}, {5: 5}])
+@pytest.mark.parametrize("value", ODD, ids=lambda value: "10**5000" if value is ODD[0] else f"{value!r:.20}")
 def test_odd_values_are_refused_with_the_field(field: str, value: Any) -> None:
     with pytest.raises(AnswerError) as refused:
         fitted_answer(form_of(TRIP), {"city": "Rome", "days": 3, field: value})

@@ -140,6 +140,18 @@ class Spot:
     x: float
 
 
+class Day(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)
+
+    date: dt.date
+
+
+@dataclasses.dataclass
+class Trip:
+    to: Region
+    days: int = 1
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "value"),
     [
@@ -149,6 +161,12 @@ class Spot:
         (Region, {"name": "Lazio", "places": ["Rome"]}, Region(name="Lazio", places=["Rome"])),
         (Spot, {"x": 1}, Spot(1.0)),
         (list[int], [1, 2], [1, 2]),
+        (list[Region], [{"name": "Lazio", "places": []}], [Region(name="Lazio", places=[])]),
+        (dict[str, Spot] | None, {"a": {"x": 1}}, {"a": Spot(1.0)}),
+        (Trip, {"to": {"name": "Lazio", "places": []}}, Trip(Region(name="Lazio", places=[]))),
+        (Day, {"date": "2020-01-02"}, Day(date=dt.date(2020, 1, 2))),
+        (Town, {"townName": "Rome", "people": 3.0}, Town("Rome", 3)),
+        (list[float], [1e300, 3.0], [1e300, 3.0]),
         (SCHEMA, ROME, ROME),
     ],
 )

@@ -4,6 +4,7 @@ import { useAnswer } from "../state/answers";
 import { usePage } from "../state/page";
 import { server } from "../state/server";
 import { bytes } from "./format";
+import { visible } from "./markdown/visible";
 
 /** The images that are shown as such: they run nothing, whatever is in them. All else is only to be saved. */
 const SHOWN = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -21,7 +22,7 @@ export function Attachments({ parts }: { parts: readonly Attachment[] | null }) 
         <li key={`${part.digest} ${index}`}>
           {SHOWN.has(part.mediaType) && <Picture part={part} />}
           <button type="button" className="attachment-save" onClick={() => void save(part)}>
-            <bdi>{part.name}</bdi> <span className="quiet">{bytes(part.size)}</span>
+            <bdi>{visible(part.name)}</bdi> <span className="quiet">{bytes(part.size)}</span>
           </button>
         </li>
       ))}
@@ -34,7 +35,7 @@ function Picture({ part }: { part: Attachment }) {
   const answer = useAnswer("attachment.get", { sessionId, digest: part.digest });
   if (answer.error !== null) return <p className="quiet">{answer.error.message}</p>;
   if (answer.data === undefined) return <p className="quiet attachment-waiting">Loading…</p>;
-  return <img src={`data:${part.mediaType};base64,${answer.data.data}`} alt={part.name} />;
+  return <img src={`data:${part.mediaType};base64,${answer.data.data}`} alt={visible(part.name)} />;
 }
 
 /** Save the content as a file. It is never opened here: a browser takes it for nothing but bytes. */

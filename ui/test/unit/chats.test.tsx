@@ -121,6 +121,12 @@ const PICTURE = { digest: "a".repeat(64), mediaType: "image/png", size: 70, name
 const DRAWING = { digest: "b".repeat(64), mediaType: "image/svg+xml", size: 9, name: "evil.svg", tokens: 50 };
 
 describe("images and files", () => {
+  test("a name that would be read backwards shows that it would", async () => {
+    stage([{ text: "Look.", parts: [{ ...DRAWING, name: "evil\u202egnp.svg" }] }]);
+    show();
+    expect(await screen.findByRole("button", { name: /evil⟦RLO⟧gnp.svg/ })).toBeTruthy();
+  });
+
   test("images that run nothing are shown, all else is only to be saved", async () => {
     stage([{ text: "Look.", parts: [PICTURE, DRAWING] }]);
     show();

@@ -97,6 +97,28 @@ describe("a form", () => {
     expect(answerIn(fields, filled)).toEqual({ city: "Rome", days: "many" });
   });
 
+  test("leaves out a text that has to be there and is empty: nobody answers with nothing by mistake", () => {
+    expect(answerIn(fields, new Map(emptyForm(fields)).set("city", " ").set("days", "3"))).toEqual({ days: 3 });
+  });
+
+  test("takes a default of null for none", () => {
+    const empty = fieldsOf({
+      properties: {
+        sure: { type: "boolean", default: null },
+        one: { enum: ["a"], default: null },
+        some: { type: "array", items: { enum: ["a"] }, default: null },
+      },
+    });
+    expect(answerIn(empty, emptyForm(empty))).toEqual({});
+    expect(empty.map(({ first }) => first)).toEqual(["", "", []]);
+  });
+
+  test("has fields of any name", () => {
+    const odd = fieldsOf(JSON.parse('{"properties": {"__proto__": {"type": "string"}, "": {"type": "integer"}}}'));
+    const answer = answerIn(odd, new Map([["__proto__", "Rome"] as const, ["", "3"] as const]));
+    expect(JSON.stringify(answer)).toBe('{"__proto__":"Rome","":3}');
+  });
+
   test("begins with the defaults", () => {
     const [city, meals] = fieldsOf({
       properties: {

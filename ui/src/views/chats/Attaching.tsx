@@ -2,6 +2,7 @@ import { useRef } from "react";
 import type { FilePart } from "../../client/client";
 import { bytes } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
+import { visible } from "../../parts/markdown/visible";
 
 /** A file that is to go along, read. */
 export interface Chosen extends FilePart {
@@ -56,8 +57,13 @@ export function ChosenFiles({ files, onRemove }: ChosenFilesProps) {
       {files.map((file, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: files may have the same name
         <li key={`${file.name} ${index}`} className="tag">
-          <bdi>{file.name}</bdi> <span className="quiet">{bytes(file.size)}</span>
-          <button type="button" className="plain" aria-label={`Leave ${file.name} out`} onClick={() => onRemove(file)}>
+          <bdi>{visible(file.name)}</bdi> <span className="quiet">{bytes(file.size)}</span>
+          <button
+            type="button"
+            className="plain"
+            aria-label={`Leave ${visible(file.name)} out`}
+            onClick={() => onRemove(file)}
+          >
             <Icon name="close" size={12} />
           </button>
         </li>

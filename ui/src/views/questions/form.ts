@@ -37,7 +37,7 @@ function fieldOf(name: string, given: FieldSchema, isRequired: boolean): FormFie
   const kind = kindOf(given);
   const options = given.items?.enum ?? given.enum ?? [];
   const common = { name, kind, label: given.title ?? name, hint: given.description ?? "", isRequired, options };
-  return { ...common, first: firstOf(kind, options, given.default) };
+  return { ...common, first: firstOf(kind, options, given.default ?? undefined) };
 }
 
 function kindOf({ type, enum: options }: FieldSchema): FormField["kind"] {
@@ -50,7 +50,7 @@ function firstOf(kind: FormField["kind"], options: readonly Option[], given: unk
   if (kind === "choices") return Array.isArray(given) ? given.map((each) => options.indexOf(each)) : [];
   if (kind === "choice") return given === undefined ? "" : String(options.indexOf(given as Option));
   if (kind === "boolean") return given === undefined ? "" : String(given);
-  return given === undefined || given === null ? "" : String(given);
+  return given === undefined ? "" : String(given);
 }
 
 /** What stands in the form at first. */
@@ -58,14 +58,10 @@ export function emptyForm(fields: readonly FormField[]): Filled {
   return new Map(fields.map(({ name, first }) => [name, first]));
 }
 
-/** The answer that is in the form, without what was left out. Whether it fits the server says. */
+/** The answer that is in the form, without what was left empty. Whether it fits the server says. */
 export function answerIn(fields: readonly FormField[], filled: Filled): Record<string, unknown> {
-  const answer: Record<string, unknown> = {};
-  for (const field of fields) {
-    const value = valueIn(field, filled.get(field.name) ?? "");
-    if (value !== undefined) answer[field.name] = value;
-  }
-  return answer;
+  const values = fields.map((field) => [field.name, valueIn(field, filled.get(field.name) ?? "")] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)); // a field may be called __proto__
 }
 
 function valueIn({ kind, options, isRequired }: FormField, typed: Typed): unknown {
@@ -74,8 +70,8 @@ function valueIn({ kind, options, isRequired }: FormField, typed: Typed): unknow
     return chosen.length > 0 || isRequired ? chosen : undefined;
   }
   const text = String(typed);
-  if (kind === "string") return text === "" && !isRequired ? undefined : text;
   if (text.trim() === "") return undefined;
+  if (kind === "string") return text;
   if (kind === "choice") return options[Number(text)];
   if (kind === "boolean") return text === "true";
   return Number.isNaN(Number(text)) ? text : Number(text);
