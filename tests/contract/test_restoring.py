@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_restore_into_a_new_folder_that_was_killed_can_be_done_again(lived: Pa
     number = 1
     while True:
         target = tmp_path / f"target{number}"
-        if not killed_at(number, lambda target=target: restore(tmp_path / "b.zip", target)):
+        if not killed_at(number, partial(restore, tmp_path / "b.zip", target)):
             break
         with pytest.raises(StoreLostError):
             SqliteStore.open(target)
@@ -81,7 +82,7 @@ def test_a_restore_over_another_folder_that_was_killed_loses_neither(lived: Path
         target = tmp_path / f"target{number}"
         asyncio.run(live(target))
         before = rows_of(target)
-        if not killed_at(number, lambda target=target: restore(tmp_path / "b.zip", target, replace=True)):
+        if not killed_at(number, partial(restore, tmp_path / "b.zip", target, replace=True)):
             break
         if not (target / DATABASE_NAME).exists():
             with pytest.raises(StoreLostError):
