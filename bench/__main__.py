@@ -24,7 +24,7 @@ from bench import (
     w7_sandbox,
     w8_files,
     w9_models,
-    w10_history,
+    w10_growth,
     w11_bad_input,
     w12_refusals,
 )
@@ -32,6 +32,8 @@ from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
 
 RESULTS = REPOSITORY / "bench" / "results" / "latest.json"
+DRAWING = RESULTS.with_name("growth.png")
+"""What the README shows: kept in git, so a quick look has a file of its own."""
 _DEFAULT_REPEATS = 3
 
 
@@ -57,7 +59,7 @@ WORKLOADS: dict[str, Workload] = {
         w7_sandbox,
         w8_files,
         w9_models,
-        w10_history,
+        w10_growth,
         w11_bad_input,
         w12_refusals,
         import_time,
@@ -78,11 +80,15 @@ def _measure(given: argparse.Namespace) -> int:
     repeats = given.repeats or (1 if given.quick else _DEFAULT_REPEATS)
     facts = report.machine_facts(given.folder)
     figures: dict[str, list[Figure]] = {}
+    grown = ""
     for title in given.only or WORKLOADS:
         samples = _rounds(WORKLOADS[title], given.folder, repeats=repeats, quick=given.quick)
         figures[title] = WORKLOADS[title].figures(samples)
+        if title == w10_growth.TITLE:
+            file = RESULTS.with_name("growth-quick.png") if given.quick else DRAWING
+            grown = w10_growth.tables(samples, facts=facts, file=file) + "\n"
     facts |= {"load_average_at_end": list(os.getloadavg()), "repeats": repeats, "quick": given.quick}
-    print(report.table(figures))
+    print(grown + report.table(figures))
     print("\n" + ", ".join(f"{name} {value}" for name, value in facts.items()))
     _write(facts, figures)
     missed = [figure.name for found in figures.values() for figure in found if figure.is_met is False]

@@ -102,7 +102,7 @@ class Night(Record, frozen=True, kw_only=True):
 class Month:
     """The month as it is seen from outside."""
 
-    def __init__(self, manager: AsyncAgentSessionManager, *, exchanges_a_day: int, kept_days: float) -> None:
+    def __init__(self, manager: AsyncAgentSessionManager, *, exchanges_a_day: int, kept_days: int) -> None:
         self._manager = manager
         self.exchanges_a_day = exchanges_a_day
         self.kept_days = kept_days
