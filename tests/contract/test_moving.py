@@ -86,7 +86,7 @@ def listed(folder: Path) -> None:
 
         store = SqliteStore.open(folder)
         unit = Unit()
-        unit.put_session(SessionRecord(id="default", title="Mine", owner="local", created_at=5.0))
+        unit.insert_session(SessionRecord(id="default", title="Mine", owner="local", created_at=5.0))
         await store.submit(unit)
         await store.close()
 

@@ -13,7 +13,7 @@ import apsw
 
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.store.packing import Packing
-from ai_whisperer.store.sqlite.readers import notification_reader
+from ai_whisperer.store.readers import notification_reader
 from ai_whisperer.store.tables import SHAPE
 
 _DATABASE = "whisperer.db"

@@ -184,7 +184,7 @@ class AsyncAgentSessionManager(
             raise StateError("The session manager is open already.")
         store = self._given_store
         if store is None:
-            store = open_store(self._data)
+            store = await open_store(self._data)
         try:
             session = await open_session(
                 self._session_id,

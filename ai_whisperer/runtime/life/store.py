@@ -8,7 +8,7 @@ from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 
 
-def open_store(data: str | Path | None) -> Store:
+async def open_store(data: str | Path | None) -> Store:
     """The store in the data folder, made if there is none; without a folder, one in memory.
 
     Raises a `StoreError` that says what to do.

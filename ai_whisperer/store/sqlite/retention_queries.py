@@ -8,7 +8,6 @@ from ai_whisperer.store import tables
 from ai_whisperer.store.tables import Kind, Table
 
 HORIZON: Final = "SELECT * FROM horizon WHERE session_id=?"
-ERASURES: Final = "SELECT * FROM erasure WHERE session_id=? ORDER BY agent_id, thread_id"
 
 LOG_BOUNDS: Final = """
 SELECT (SELECT min(seq) FROM notification WHERE session_id=?1),

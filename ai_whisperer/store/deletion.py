@@ -6,38 +6,36 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, TypeVar
 
 from ai_whisperer.errors import StoreInUseError
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.groups import GroupCommit
-from ai_whisperer.store.sqlite import queries
-from ai_whisperer.store.sqlite.committers import Committer
-from ai_whisperer.store.sqlite.statements import FREE_PAGE, NOTHING
 from ai_whisperer.store.tables import OF_A_SESSION, Row, Table
 
 SLICE_ROWS = 300
 """So many rows of a session that is deleted go at once; the event loop is held up for a few milliseconds."""
 
-SLICE_PAGES = 100
-"""So many free pages go at once; that holds the event loop up for about a millisecond."""
-
 _T = TypeVar("_T")
 
 
-class SqliteDeletion:
+class StoreDeletion:
     """The part of the store that deletes sessions. See `Store` for the contract."""
 
     _groups: GroupCommit
-    _committer: Committer
-    _gives_back: bool
+    _queries: ModuleType
 
     def __init__(self) -> None:
         self._deleting: set[str] = set()
         self._undoing: set[asyncio.Future[None]] = set()
 
     @abstractmethod
-    def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
+    async def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
+
+    @abstractmethod
+    async def _give_back(self) -> None:
+        """Let the database become smaller by what holds nothing any more, if it does not do so by itself."""
 
     async def delete_session(self, session_id: str) -> None:
         self._check_not_deleting(session_id)
@@ -51,7 +49,7 @@ class SqliteDeletion:
             self._deleting.discard(session_id)
             raise
         for table in OF_A_SESSION:
-            while self._has_rows(table, session_id):
+            while await self._has_rows(table, session_id):
                 unit = Unit()
                 unit.delete_some(session_id, table, limit=SLICE_ROWS)
                 await self._groups.submit(unit)
@@ -59,7 +57,7 @@ class SqliteDeletion:
         unit.end_deletion(session_id)
         await self._groups.submit(unit)
         self._deleting.discard(session_id)
-        await self._free_pages()
+        await self._give_back()
 
     @contextmanager
     def importing(self, session_id: str) -> Iterator[None]:
@@ -82,21 +80,8 @@ class SqliteDeletion:
         deletion.add_done_callback(self._undoing.discard)
         deletion.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
-    async def _free_pages(self) -> None:
-        """Give back what pages hold nothing, in slices; the last one makes the file smaller."""
-        while free := self._pages_to_free():
-            unit = Unit()
-            unit.changes += [(FREE_PAGE, ())] * min(free, SLICE_PAGES)
-            unit.changes.append((NOTHING, ()))
-            if free <= SLICE_PAGES:
-                self._committer.checkpoint_soon()
-            await self._groups.submit(unit)
-
-    def _pages_to_free(self) -> int:
-        return self._all(queries.FREE_PAGES, (), lambda row: int(row[0]))[0] if self._gives_back else 0
-
-    def _has_rows(self, table: Table[Any], session_id: str) -> bool:
-        return bool(self._all(queries.HAS_ROWS[table], (session_id,), bool))
+    async def _has_rows(self, table: Table[Any], session_id: str) -> bool:
+        return bool(await self._all(self._queries.HAS_ROWS[table], (session_id,), bool))
 
     def _check_not_deleting(self, session_id: str) -> None:
         if session_id in self._deleting:

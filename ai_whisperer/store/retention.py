@@ -1,4 +1,4 @@
-"""Erasing in SQLite: what is marked goes in slices, each a unit of its own, between which others are served.
+"""Erasing: what is marked goes in slices, each a unit of its own, between which others are served.
 
 A mark (`horizon`, `erasure`) is durable before anything goes, and goes last. Readers see what is marked as gone. So a
 process that dies in between leaves a session of which all that was marked is gone, and the rest of the work for later.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from types import ModuleType
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -22,8 +23,6 @@ from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import Spared, Unit
 from ai_whisperer.store.groups import GroupCommit
-from ai_whisperer.store.sqlite import queries as common
-from ai_whisperer.store.sqlite import retention_queries as queries
 from ai_whisperer.store.tables import Row
 
 SLICE_ROWS = 100
@@ -34,34 +33,40 @@ PAGE_ROWS = 300
 _T = TypeVar("_T")
 
 
-class SqliteRetention:
+class StoreRetention:
     """The part of the store that lets go. See `Store` for the contract."""
 
     _groups: GroupCommit
+    _queries: ModuleType
+    _retention: ModuleType
     _read_notification: Callable[[Row], Notification]
 
     @abstractmethod
-    def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
+    async def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
 
     @abstractmethod
-    async def _free_pages(self) -> None: ...
+    async def _give_back(self) -> None: ...
 
     @abstractmethod
     def _overwrite(self, *, deleted: bool) -> None:
         """Whether what is deleted from now on is overwritten in the file."""
 
     async def horizon(self, session_id: str) -> Horizon | None:
-        found = self._all(queries.HORIZON, (session_id,), tables.HORIZON.read)
+        found = await self._all(self._retention.HORIZON, (session_id,), tables.HORIZON.read)
         return found[0] if found else None
 
     async def erasures(self, session_id: str) -> list[Erasure]:
-        return self._all(queries.ERASURES, (session_id,), tables.ERASURE.read)
+        return await self._all(self._queries.ERASURES, (session_id,), tables.ERASURE.read)
 
     async def first_since(self, session_id: str, before: float) -> int:
-        ((low, high),) = self._all(queries.LOG_BOUNDS, (session_id,), lambda row: (row[0] or 1, (row[1] or 0) + 1))
+        ((low, high),) = await self._all(
+            self._retention.LOG_BOUNDS, (session_id,), lambda row: (row[0] or 1, (row[1] or 0) + 1)
+        )
         while low < high:  # the times of a log never fall
             middle = (low + high) // 2
-            ((seq, at),) = self._all(queries.NEXT_NOTIFICATION, (session_id, middle), lambda row: (row[0], row[1]))
+            ((seq, at),) = await self._all(
+                self._retention.NEXT_NOTIFICATION, (session_id, middle), lambda row: (row[0], row[1])
+            )
             if at < before:
                 low = min(seq + 1, high)
             else:
@@ -71,26 +76,28 @@ class SqliteRetention:
     async def thread_standings(
         self, session_id: str, *, after: tuple[str, str], limit: int = PAGE_ROWS
     ) -> list[ThreadStanding]:
-        return self._all(queries.THREAD_STANDINGS, (session_id, *after, limit), _standing_from)
+        return await self._all(self._retention.THREAD_STANDINGS, (session_id, *after, limit), _standing_from)
 
     async def threads_with_dead_letters(self, session_id: str) -> set[tuple[str, str]]:
-        return set(self._all(queries.THREADS_WITH_DEAD_LETTERS, (session_id,), lambda row: (row[0], row[1])))
+        return set(
+            await self._all(self._retention.THREADS_WITH_DEAD_LETTERS, (session_id,), lambda row: (row[0], row[1]))
+        )
 
     async def tasks_left(self, erasure: Erasure) -> int:
         key = (erasure.session_id, erasure.agent_id, erasure.thread_id, erasure.last)
-        return self._all(queries.COUNT_TASKS_OF_THREAD, key, lambda row: int(row[0]))[0]
+        return (await self._all(self._retention.COUNT_TASKS_OF_THREAD, key, lambda row: int(row[0])))[0]
 
     async def erasable(self, horizon: Horizon) -> Erased:
         session_id, before = horizon.session_id, horizon.before
         mails = [1 async for row in self._mails(session_id) if _is_past(row, before)]
         events = [1 async for row in self._events(session_id, before) if row[3]]
         messages = [1 async for row in self._messages(session_id) if row[3] and row[2] < before]
-        notes = self._notes_below(horizon)
+        notes = await self._notes_below(horizon)
         return Erased(mails=len(mails), events=len(events), messages=len(messages), notifications=notes)
 
-    def _notes_below(self, horizon: Horizon) -> int:
+    async def _notes_below(self, horizon: Horizon) -> int:
         """How many notifications there are before those that are kept: their numbers have no gaps."""
-        ((first,),) = self._all(queries.FIRST_NOTIFICATION, (horizon.session_id,), tuple)
+        ((first,),) = await self._all(self._retention.FIRST_NOTIFICATION, (horizon.session_id,), tuple)
         return max(horizon.first_seq - int(first or horizon.first_seq), 0)
 
     async def erase(self, session_id: str, *, spared: Spared) -> Erased:
@@ -115,15 +122,15 @@ class SqliteRetention:
                 await self._groups.submit(unit)
         finally:
             self._overwrite(deleted=False)
-        await self._free_pages()
+        await self._give_back()
         return erased
 
     async def aged_sessions(self, before: float) -> list[str]:
-        return self._all(queries.AGED_SESSIONS, (before,), lambda row: str(row[0]))
+        return await self._all(self._retention.AGED_SESSIONS, (before,), lambda row: str(row[0]))
 
     async def stored_parts(self, session_id: str) -> list[StoredPart]:
         parts = []
-        for name, tables_of_part in queries.SIZES.items():
+        for name, tables_of_part in self._retention.SIZES.items():
             rows = size = 0
             for sql, key in tables_of_part:
                 async for row in self._pages(sql, (session_id,), key, key_of=lambda row: row[1:]):
@@ -136,7 +143,7 @@ class SqliteRetention:
     ) -> AsyncIterator[Row]:
         """The rows that the query finds, page by page; between them others have their turn."""
         while True:
-            page = self._all(sql, (*first, *key, *last, PAGE_ROWS), tuple)
+            page = await self._all(sql, (*first, *key, *last, PAGE_ROWS), tuple)
             for row in page:
                 yield row
             if len(page) < PAGE_ROWS:
@@ -145,20 +152,20 @@ class SqliteRetention:
             await asyncio.sleep(0)
 
     def _mails(self, session_id: str) -> AsyncIterator[Row]:
-        return self._pages(queries.MAILS_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
+        return self._pages(self._retention.MAILS_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
 
     def _events(self, session_id: str, before: float) -> AsyncIterator[Row]:
         first, key_of = (session_id,), lambda row: row[:2]
-        return self._pages(queries.EVENTS_AFTER, first, (-1.0, -1), last=(before,), key_of=key_of)
+        return self._pages(self._retention.EVENTS_AFTER, first, (-1.0, -1), last=(before,), key_of=key_of)
 
     def _messages(self, session_id: str) -> AsyncIterator[Row]:
-        return self._pages(queries.MESSAGES_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
+        return self._pages(self._retention.MESSAGES_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
 
     async def _erase_tasks(self, erasures: Iterable[Erasure]) -> Erased:
         """Steps first, the task when none of them is left. A mark that was only for tasks goes with the last."""
         unit, threads, tasks = Unit(), 0, 0
         for erasure in erasures:
-            while left := self._tasks_left(erasure):
+            while left := await self._tasks_left(erasure):
                 for task_id, steps in left:
                     for _ in range(0, steps, SLICE_ROWS):
                         unit.delete_steps(erasure.session_id, task_id, limit=SLICE_ROWS)
@@ -175,13 +182,13 @@ class SqliteRetention:
         await self._submitted(unit)
         return Erased(threads=threads, tasks=tasks)
 
-    def _tasks_left(self, erasure: Erasure) -> list[tuple[str, int]]:
+    async def _tasks_left(self, erasure: Erasure) -> list[tuple[str, int]]:
         """Some of the tasks that are still to be erased, and how many steps each has."""
         if not erasure.agent_id:
             return []
-        sql = queries.TASKS_LEFT_OF_THREAD if erasure.thread_id else queries.TASKS_LEFT_OF_AGENT
+        sql = self._retention.TASKS_LEFT_OF_THREAD if erasure.thread_id else self._retention.TASKS_LEFT_OF_AGENT
         key = (erasure.session_id, erasure.agent_id, erasure.thread_id, erasure.last, SLICE_ROWS // 4)
-        return self._all(sql, key, lambda row: (row[0], row[1]))
+        return await self._all(sql, key, lambda row: (row[0], row[1]))
 
     async def _erase_mails(
         self, session_id: str, horizon: Horizon | None, deleted: Collection[Erasure], spared: Spared
@@ -224,7 +231,7 @@ class SqliteRetention:
                 events += 1
                 if len(unit) >= SLICE_ROWS:
                     unit = await self._submitted(unit)
-        notes = self._notes_below(horizon)
+        notes = await self._notes_below(horizon)
         for _ in range(0, notes, PAGE_ROWS):
             unit.delete_notifications(session_id, below=horizon.first_seq, limit=PAGE_ROWS)
             unit = await self._submitted(unit)
@@ -235,11 +242,11 @@ class SqliteRetention:
     async def _erase_told(self, deleted: Collection[Erasure]) -> None:
         """Let the log no longer tell what was in these: the numbers stay, the entries say nothing."""
         for erasure in deleted:
-            ids = frozenset(self._all(queries.IDS_OF_THREAD, _key(erasure), lambda row: str(row[0])))
+            ids = frozenset(await self._all(self._retention.IDS_OF_THREAD, _key(erasure), lambda row: str(row[0])))
             after, unit = 0, Unit()
             while after < erasure.told_until:
-                page = self._all(
-                    common.NOTIFICATIONS_AFTER, (erasure.session_id, after, PAGE_ROWS), self._read_notification
+                page = await self._all(
+                    self._queries.NOTIFICATIONS_AFTER, (erasure.session_id, after, PAGE_ROWS), self._read_notification
                 )
                 for note in page:
                     if note.seq <= erasure.told_until and _tells_of(note, erasure, ids):

@@ -24,7 +24,6 @@ from ai_whisperer.store.archive import Progress, Reader, TransferReport
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.layout import WORK
 from ai_whisperer.store.operations import DELETE_DELETION, PUT_DELETION, RowOperation, Verb
-from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.tables import OF_A_SESSION, Column, Kind, Row, Table
 
 ROWS = "rows/"
@@ -32,7 +31,7 @@ _SLICE_ROWS = 200
 INSERTS: dict[Table[Any], RowOperation[Any]] = {table: RowOperation(Verb.INSERT, table) for table in OF_A_SESSION}
 
 
-class SqliteImport:
+class StoreImport:
     """The part of the store that takes sessions in. See `Store` for the contract."""
 
     @abstractmethod
@@ -43,6 +42,10 @@ class SqliteImport:
 
     @abstractmethod
     async def unlisted_sessions(self) -> list[str]: ...
+
+    @abstractmethod
+    def _schema(self) -> int:
+        """The version of the tables."""
 
     @abstractmethod
     def importing(self, session_id: str) -> AbstractContextManager[None]: ...
@@ -56,7 +59,7 @@ class SqliteImport:
         session_id: str | None = None,
         on_progress: Progress = lambda _: None,
     ) -> TransferReport:
-        with archive.read(file, kind="session", schema=opening.latest_version()) as reader:
+        with archive.read(file, kind="session", schema=self._schema()) as reader:
             await asyncio.to_thread(reader.check, lambda part: on_progress(part * 0.3))
             record = _record_in(reader, file)
             name = record.id if session_id is None else checked_id(session_id)
@@ -76,7 +79,9 @@ class SqliteImport:
                 if files:
                     await asyncio.to_thread(reader.extract_files, data / WORK / file_name(name))
                 done = Unit()
-                done.put_session(SessionRecord(id=name, title=record.title, owner=owner, created_at=record.created_at))
+                done.insert_session(
+                    SessionRecord(id=name, title=record.title, owner=owner, created_at=record.created_at)
+                )
                 done.changes.append((DELETE_DELETION, (name,)))
                 await self.submit(done)
         on_progress(1.0)
