@@ -80,6 +80,11 @@ class StoreDeletion:
         deletion.add_done_callback(self._undoing.discard)
         deletion.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
+    async def _undone(self) -> None:
+        """Wait until what was written of imports that failed is deleted."""
+        if self._undoing:
+            await asyncio.wait(self._undoing)
+
     async def _has_rows(self, table: Table[Any], session_id: str) -> bool:
         return bool(await self._all(self._queries.HAS_ROWS[table], (session_id,), bool))
 

@@ -6,8 +6,8 @@ The other half brings the queries, in modules of its own, and runs them.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import accumulate
 from types import ModuleType
 from typing import Protocol, TypeVar
@@ -53,16 +53,15 @@ class StoreReads:
         """See `Read`."""
 
     @abstractmethod
-    def _one_moment(self) -> AbstractAsyncContextManager[Read]:
-        """What is read in the block is of one moment, whatever is committed meanwhile."""
+    async def _at_one_moment(self, reading: Callable[[Read], Awaitable[_T]]) -> _T:
+        """What this reads is of one moment, whatever is committed meanwhile. It may be done again if it fails."""
 
     async def _one(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> _T | None:
         found = await self._all(sql, bindings, convert)
         return found[0] if found else None
 
     async def load(self, session_id: str) -> SessionSnapshot:
-        async with self._one_moment() as read:
-            return await self._loaded(session_id, read)
+        return await self._at_one_moment(partial(self._loaded, session_id))
 
     async def _loaded(self, session_id: str, read: Read) -> SessionSnapshot:
         key, queries = (session_id,), self._queries

@@ -10,7 +10,7 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -23,12 +23,26 @@ from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import Spared, Unit
 from ai_whisperer.store.groups import GroupCommit
-from ai_whisperer.store.tables import Row
+from ai_whisperer.store.tables import Kind, Row, Table
 
 SLICE_ROWS = 100
 """So many rows go at once: their contents may be long, and each page of them is touched."""
 PAGE_ROWS = 300
 """So many rows are looked at before others have their turn."""
+
+PARTS: Final[dict[str, tuple[Table[Any], ...]]] = {
+    "log": (tables.NOTIFICATION,),
+    "tasks": (tables.TASK, tables.THREAD, tables.COMPACTED),
+    "steps": (tables.STEP,),
+    "mail": (tables.MAIL,),
+    "messages": (tables.MESSAGE, tables.ROOM),
+    "events": (tables.EVENT,),
+    "approvals": (tables.APPROVAL,),
+    "questions": (tables.QUESTION,),
+    "attachments": (tables.ATTACHMENT,),
+    "agents": (tables.AGENT, tables.AGENT_TOTAL, tables.LINK, tables.SCHEDULE),
+}
+"""By what people call it: the tables that hold it."""
 
 _T = TypeVar("_T")
 
@@ -310,3 +324,9 @@ def _time_of(horizon: Horizon | None, deleted: Collection[Erasure]) -> float:
 def _slices(erasures: Collection[Erasure]) -> list[list[Erasure]]:
     listed = list(erasures)
     return [listed[start : start + SLICE_ROWS] for start in range(0, len(listed), SLICE_ROWS)]
+
+
+def first_key(table: Table[Any]) -> tuple[str | int, ...]:
+    """A key before all others of a session."""
+    by_name = {column.name: column for column in table.columns}
+    return tuple(-1 if by_name[name].kind is Kind.INTEGER else "" for name in table.key[1:])

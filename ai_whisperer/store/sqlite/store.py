@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -139,8 +138,7 @@ class SqliteStore(StoreParts):
 
     async def close(self) -> None:
         try:
-            if self._undoing:
-                await asyncio.wait(self._undoing)
+            await self._undone()
             await self._groups.flushed()
         finally:
             self.abandon()
@@ -159,9 +157,8 @@ class SqliteStore(StoreParts):
     async def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]:
         return self._found(sql, bindings, convert)
 
-    @asynccontextmanager
-    async def _one_moment(self) -> AsyncIterator[Read]:
-        yield self._all  # nothing is committed while the event loop is held
+    async def _at_one_moment(self, reading: Callable[[Read], Awaitable[_T]]) -> _T:
+        return await reading(self._all)  # nobody writes to a session that is being loaded, nor does this give way
 
     def _found(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]:
         try:
