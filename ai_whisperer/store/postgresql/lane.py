@@ -82,7 +82,7 @@ class Lane:
         until = loop.time() + _LOCK_SECONDS
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _IN_USE):
             if loop.time() >= until:
-                raise StoreInUseError(await self._in_use(connection))
+                raise StoreInUseError(await _in_use(connection, self._address))
             await asyncio.sleep(_PAUSE_SECONDS)
         return connection
 
@@ -136,16 +136,22 @@ class Lane:
         made = self._statements[wanted, holds] = parts, statement
         return made
 
-    async def _in_use(self, connection: Connection) -> str:
-        holder = await connection.fetchrow(_HOLDER, _IN_USE)
-        told = "Another process"
-        if holder is not None:
-            name, host, since = holder
-            told = f"A process ({name}, from {host or 'this machine'}, since {since:%Y-%m-%d %H:%M:%S} UTC)"
-        return (
-            f"{told} has the database at {shown(self._address)}. Stop it, or choose another database: one server has a "
-            "database for itself."
-        )
+
+async def holder_of(connection: Connection) -> str | None:
+    """Who has the database, in words; None if nobody has."""
+    holder = await connection.fetchrow(_HOLDER, _IN_USE)
+    if holder is None:
+        return None
+    name, host, since = holder
+    return f"{name}, from {host or 'this machine'}, since {since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+async def _in_use(connection: Connection, address: str) -> str:
+    holder = await holder_of(connection)
+    return (
+        f"{'Another process' if holder is None else f'A process ({holder})'} has the database at {shown(address)}. "
+        "Stop it, or choose another database: one server has a database for itself."
+    )
 
 
 def _order(part: Part) -> tuple[str, str, tuple[str, ...]]:
