@@ -17,7 +17,7 @@ from types import TracebackType
 
 import msgspec
 
-from .evidence import Evidence, Request, read_database
+from .evidence import Evidence, Request, read_database, read_postgresql
 from .invariants import always
 from .outcome import in_the_end
 from .worker import Order, Summary
@@ -94,7 +94,9 @@ class Run:
         planted_bug: str = "",
         provider: bool = False,
         set_aside: frozenset[str] = frozenset(),
+        address: str = "",
     ) -> None:
+        self._address = address
         self.name = folder.name
         self.deaths: list[Evidence] = []
         self.ended = False
@@ -132,7 +134,7 @@ class Run:
             if process.returncode is None:
                 _kill(process.pid)
             code = await process.wait()
-        self._look(code)
+        await self._look(code)
 
     async def finish(self) -> None:
         """Start the worker once more and let it come to its end."""
@@ -180,11 +182,13 @@ class Run:
             die_at=die_at,
             planted_bug=self._planted_bug,
             provider=self._provider,
+            address=self._address,
         )
 
-    def _look(self, code: int) -> None:
+    async def _look(self, code: int) -> None:
+        folder = self._folder / "data"
         now = Evidence(
-            database=read_database(self._folder / "data"),
+            database=await read_postgresql(self._address) if self._address else read_database(folder),
             tried=frozenset(self._tried),
             acknowledged=frozenset(self._acknowledged),
             requests=self._witness.requests(self.name),
@@ -212,7 +216,17 @@ def _kill(pid: int) -> None:
 class Campaign:
     """Many runs, some at the same time, and what came of them."""
 
-    def __init__(self, witness: Witness, folder: Path, *, planted_bug: str = "", provider: bool = False) -> None:
+    def __init__(
+        self,
+        witness: Witness,
+        folder: Path,
+        *,
+        planted_bug: str = "",
+        provider: bool = False,
+        addresses: Iterable[str] = (),
+    ) -> None:
+        """`addresses` are those of databases in PostgreSQL, one for each run; without them runs are in folders."""
+        self._addresses = iter(addresses)
         self.runs = 0
         self.deaths = 0
         self.findings: list[str] = []
@@ -243,7 +257,13 @@ class Campaign:
     async def _go_on(self, numbered: Iterator[tuple[int, Sequence[Death]]], until: str) -> None:
         for number, plan in numbered:
             name = f"{self._folder.name}-{number}"
-            run = Run(self._witness, self._folder / name, planted_bug=self._planted_bug, provider=self._provider)
+            run = Run(
+                self._witness,
+                self._folder / name,
+                planted_bug=self._planted_bug,
+                provider=self._provider,
+                address=next(self._addresses, ""),
+            )
             for death in plan:
                 if not (run.ended or run.findings):
                     await run.start(death)
