@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 
@@ -190,7 +191,14 @@ def _secrets_of(settings: Settings) -> list[str]:
         *(secret for value in stated for secret in secrets_in(value)),
         *settings.tokens.values(),
         *([settings.token] if settings.token else []),
+        *_passwords_in(settings.store or ""),
     ]
+
+
+def _passwords_in(address: str) -> list[str]:
+    """The password in the address of a database, as it is written and as it is meant."""
+    _, mark, password = address.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")
+    return [password, unquote(password)] if mark and password else []
 
 
 def _unknown(what: str, name: str, known: Mapping[str, str]) -> SettingsError:

@@ -31,6 +31,7 @@ _Token = Annotated[str, Meta(pattern=r"^[!-~]+\Z")]
 _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z")]
 _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
+_StoreAddress = Annotated[str, Meta(pattern=r"^postgres(ql)?://\S+\Z")]
 _Age = Annotated[str, Meta(pattern=r"^\d{1,6}(\.\d{1,6})?[smhdw]\Z")]
 EventLoop = Literal["auto", "uvloop", "asyncio"]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
@@ -42,6 +43,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     data: Annotated[Path, Meta(description="Folder that holds the database, the logs and the token.")] = Path(
         ".whisperer"
     )
+    store: Annotated[
+        _StoreAddress | None,
+        Meta(
+            description="Address of the PostgreSQL database that keeps the sessions; without it the data folder does.",
+            extra={"secret": True, "expected": "an address such as postgresql://USER:PASSWORD@HOST:5432/DATABASE"},
+        ),
+    ] = None
+    store_patience_seconds: Annotated[
+        float,
+        Meta(gt=0, le=86_400, description="How long a lost PostgreSQL is waited for before the server stops."),
+    ] = 30.0
     host: Annotated[str, Meta(pattern=r"^\S+\Z", description="Address that the server listens on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535, description="Port that the server listens on; 0 takes a free one.")] = (
         8642

@@ -27,6 +27,7 @@ from bench import (
     w10_growth,
     w11_bad_input,
     w12_refusals,
+    w13_postgresql,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -62,6 +63,7 @@ WORKLOADS: dict[str, Workload] = {
         w10_growth,
         w11_bad_input,
         w12_refusals,
+        w13_postgresql,
         import_time,
     )
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from tests import postgresql
 from tests.leaks import NOTHING, Held, collect_what_came_since, end, held, left_since
 
 _SHARED = pytest.StashKey[dict[str, tuple[str, Held]]]()
@@ -36,6 +38,25 @@ def pytest_fixture_setup(
 def pytest_fixture_post_finalizer(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
     if fixturedef.scope != "function":
         request.config.stash.get(_SHARED, {}).pop(fixturedef.argname, None)
+
+
+@pytest.fixture(scope="package")
+def postgresql_server() -> Iterator[postgresql.Server]:
+    """A PostgreSQL for all tests of this process."""
+    pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(postgresql.running_server())
+        except postgresql.NoPostgresqlError as error:
+            pytest.skip(str(error))
+        yield server
+
+
+@pytest.fixture
+def database(postgresql_server: postgresql.Server) -> Iterator[str]:
+    """The address of a database with the tables and nothing in them."""
+    with postgresql_server.database() as address:
+        yield address
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -92,6 +92,9 @@ COMMANDS: Final = {
         "export": "Write one session to a file that people can read, with its files.",
         "import": "Bring in a session that was exported.",
     },
+    "store": {
+        "store": "Look after a PostgreSQL database that keeps the sessions: check, migrate, copy.",
+    },
     "config": {
         "config": "Show every setting with its value and where the value came from.",
     },
@@ -115,6 +118,7 @@ GROUPS: Final = frozenset(
         "rooms",
         "schedule",
         "sessions",
+        "store",
         "tasks",
         "templates",
     ]

@@ -37,7 +37,7 @@ def checked_id(given: str) -> str:
 
 def can_be_id(given: object) -> bool:
     """Whether something could be the id of something kept: text, and such that can be written down."""
-    if not isinstance(given, str):
+    if not isinstance(given, str) or "\0" in given:
         return False
     try:
         given.encode()

@@ -10,6 +10,7 @@ from ai_whisperer.errors import InvalidInputError, TooLargeError
 _MAX_REASON_BYTES = 10_000
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """Control characters, and all that ends a line: what is one line to one reader must not be two to another."""
+_NUL = "\0"
 _HALVES = re.compile("[\ud800-\udfff]+")
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 """What changes the direction of text, so that it is read in another order than it is written in."""
@@ -25,6 +26,10 @@ def check_text(what: str, text: str, *, max_bytes: int) -> None:
         raise InvalidInputError(
             f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
         ) from error
+    if _NUL in text:
+        raise InvalidInputError(
+            f"The {what} has the character NUL at {text.index(_NUL)}, which databases do not take for text. Remove it."
+        )
     if size > max_bytes:
         raise TooLargeError(
             f"The {what} has {size:,} bytes, at most {max_bytes:,} are allowed; nothing was accepted. "
@@ -40,7 +45,9 @@ def one_line(text: str) -> str:
 
 
 def mended(text: str) -> str:
-    """The text as it can be stored: the two halves of a surrogate pair become their character, others U+FFFD."""
+    """The text as it can be stored: the halves of a surrogate pair become their character, others and NUL U+FFFD."""
+    if _NUL in text:
+        text = text.replace(_NUL, "\ufffd")
     if text.isascii():
         return text
     try:
@@ -62,7 +69,7 @@ class PieceMender:
 
     def feed(self, piece: str) -> str:
         """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""
-        if not self.held and piece.isascii():
+        if not self.held and piece.isascii() and _NUL not in piece:
             return piece
         text = self.held + piece
         self.held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""

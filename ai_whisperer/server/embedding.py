@@ -36,7 +36,7 @@ class EmbeddedHost(SessionHost):
         self._limits = await self._store.limits(SERVER)
         if await self._store.session(self._manager.session_id) is None:
             unit = Unit()
-            unit.put_session(self._new(LOCAL, self._manager.session_id))
+            unit.insert_session(self._new(LOCAL, self._manager.session_id))
             await self._store.submit(unit)
 
     async def close(self, *, grace_seconds: float = 0) -> None:  # noqa: ARG002 - nothing is ended here

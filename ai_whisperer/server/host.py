@@ -114,7 +114,7 @@ class SessionHost:
         self._limits = await self._store.limits(SERVER)
         unit = Unit()
         for unlisted in await self._store.unlisted_sessions():
-            unit.put_session(self._new(LOCAL, unlisted))
+            unit.insert_session(self._new(LOCAL, unlisted))
         if unit:
             await self._store.submit(unit)
         if await self._store.session(session_id) is None:
@@ -188,7 +188,7 @@ class SessionHost:
     def _submitted(self, record: SessionRecord, stated: SessionLimits) -> asyncio.Future[None]:
         """Hand a new session to the store; the future is done when it is durable."""
         unit = Unit()
-        unit.put_session(record)
+        unit.insert_session(record)
         if stated != SessionLimits():
             unit.put_limits(record.id, stated)
         durable = self._store.submit(unit)

@@ -144,7 +144,7 @@ async def running(
     listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
-        store = open_store(settings.data)
+        store = await open_store(settings.data, settings.store, patience_seconds=settings.store_patience_seconds)
         stack.push_async_callback(store.close)
         token = settings.token or kept_token(settings.data)
         tokens = {**settings.tokens, LOCAL: token}

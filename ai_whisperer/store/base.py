@@ -148,7 +148,7 @@ class Unit:
         thread = (task.session_id, task.agent_id, task.thread_id, task.arrival, 1, at, at)
         self.changes.append((operations.COUNT_IN_THREAD, thread))
 
-    put_session = operations.PUT_SESSION.adder()
+    insert_session = operations.INSERT_SESSION.adder()
     put_horizon = operations.PUT_HORIZON.adder()
     put_erasure = operations.PUT_ERASURE.adder()
     delete_erasure = operations.DELETE_ERASURE.adder()

@@ -101,6 +101,15 @@ class Group:
             notifications += unit.notes
         return rows
 
+    def unknown_sessions(self) -> set[str]:
+        """Those with notifications in this group whose last number is not known.
+
+        A writer for whom that takes time reads it before it numbers.
+        """
+        gone = {session_id for unit, _ in self.pending for session_id in unit.deleted_sessions}
+        told = {note.session_id for unit, _ in self.pending for note in unit.notes}
+        return {session_id for session_id in told if session_id in gone or session_id not in self._known}
+
     @property
     def shapes(self) -> list[Shape]:
         """Those that are not in the store yet: they are put beside what was numbered."""

@@ -127,7 +127,7 @@ def _delete(table: Table[_Kept]) -> RowOperation[_Kept]:
     return RowOperation(Verb.DELETE, table)
 
 
-PUT_SESSION = _put(tables.SESSION)
+INSERT_SESSION = _insert(tables.SESSION)
 DELETE_SESSION = _delete(tables.SESSION)
 PUT_DELETION = _put(tables.DELETION)
 DELETE_DELETION = _delete(tables.DELETION)

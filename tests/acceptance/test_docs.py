@@ -146,8 +146,9 @@ class Story:
         return codes
 
 
-def play(page: Path, blocks: Iterable[Block], folder: Path) -> None:
+def play(page: Path, blocks: Iterable[Block], folder: Path, *, database: str = "") -> None:
     story = Story(folder)
+    story.environment["DATABASE"] = database
     try:
         for block in blocks:
             try:
@@ -160,8 +161,11 @@ def play(page: Path, blocks: Iterable[Block], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_the_page_runs(page: Path, tmp_path: Path) -> None:
-    play(page, (block for block in blocks_of(page) if block.language != "text"), tmp_path)
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    blocks = [block for block in blocks_of(page) if block.language != "text"]
+    is_of_postgresql = any("$DATABASE" in block.text for block in blocks)
+    database = request.getfixturevalue("database") if is_of_postgresql else ""
+    play(page, blocks, tmp_path, database=database)
 
 
 def is_program(block: Block) -> bool:

@@ -91,7 +91,7 @@ def test_the_session_is_listed_however_many_newer_ones_are_in_the_store() -> Non
         store = SqliteStore.in_memory()
         unit = Unit()
         for number in range(10_001):
-            unit.put_session(SessionRecord(id=f"newer-{number}", title="", owner=LOCAL, created_at=9e9))
+            unit.insert_session(SessionRecord(id=f"newer-{number}", title="", owner=LOCAL, created_at=9e9))
         await store.submit(unit)
         try:
             async with opened(None, store=store) as manager:

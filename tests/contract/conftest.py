@@ -16,13 +16,22 @@ Scenario = Callable[[Store], Coroutine[Any, Any, None]]
 Run = Callable[[Scenario], None]
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "postgresql"])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Runs a scenario on a fresh store."""
+    if request.param == "postgresql":
+        address = request.getfixturevalue("database")
+
+    async def opened() -> Store:
+        if request.param == "postgresql":
+            from ai_whisperer.store.postgresql.store import PostgresqlStore
+
+            return await PostgresqlStore.open(address)
+        return SqliteStore.open(tmp_path) if request.param == "file" else SqliteStore.in_memory()
 
     def runner(scenario: Scenario) -> None:
         async def main() -> None:
-            store = SqliteStore.open(tmp_path) if request.param == "file" else SqliteStore.in_memory()
+            store = await opened()
             try:
                 await scenario(store)
             finally:

@@ -9,9 +9,8 @@ from pathlib import Path
 import apsw
 
 from ai_whisperer.store.base import Unit
-from ai_whisperer.store.sqlite.deletion import SLICE_PAGES
 from ai_whisperer.store.sqlite.files import DATABASE_NAME, wal_of
-from ai_whisperer.store.sqlite.store import SqliteStore
+from ai_whisperer.store.sqlite.store import SLICE_PAGES, SqliteStore
 from tests.contract.records import tell
 
 NOTES = 600

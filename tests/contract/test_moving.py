@@ -25,7 +25,7 @@ from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.archive import MANIFEST
 from ai_whisperer.store.base import Unit
-from ai_whisperer.store.operations import PUT_SESSION
+from ai_whisperer.store.operations import INSERT_SESSION
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.tables import OF_A_SESSION
@@ -88,7 +88,7 @@ def listed(folder: Path) -> None:
 
         store = SqliteStore.open(folder)
         unit = Unit()
-        unit.put_session(SessionRecord(id="default", title="Mine", owner="local", created_at=5.0))
+        unit.insert_session(SessionRecord(id="default", title="Mine", owner="local", created_at=5.0))
         await store.submit(unit)
         await store.close()
 
@@ -360,7 +360,7 @@ def test_files_of_an_import_that_was_cut_short_go_with_it(lived: Path, tmp_path:
         submit = store.submit
 
         def all_but_the_last(unit: Unit) -> asyncio.Future[None]:
-            if any(operation is PUT_SESSION for operation, _ in unit.changes):
+            if any(operation is INSERT_SESSION for operation, _ in unit.changes):
                 store.abandon()
                 raise DiedError
             return submit(unit)
@@ -391,7 +391,7 @@ def test_an_import_that_is_cancelled_leaves_neither_rows_nor_files(lived: Path, 
         submit = store.submit
 
         def cancelled_at_the_end(unit: Unit) -> asyncio.Future[None]:
-            if any(operation is PUT_SESSION for operation, _ in unit.changes):
+            if any(operation is INSERT_SESSION for operation, _ in unit.changes):
                 importing.cancel()
                 return asyncio.get_running_loop().create_future()
             return submit(unit)

@@ -28,12 +28,12 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.domain.waits import WaitKind, WaitRecord
-from ai_whisperer.errors import StoreInUseError
+from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.deletion import SLICE_ROWS
 from ai_whisperer.store.operations import RowOperation
 from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
-from ai_whisperer.store.sqlite.deletion import SLICE_ROWS
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import SHAPE, Row
@@ -71,7 +71,7 @@ def listed(record: SessionRecord, agents: int = 0) -> SessionSummary:
 def a_row_in_every_table(session_id: str) -> Unit:
     """A unit that leaves something of the session wherever there is a place for it."""
     unit = Unit()
-    unit.put_session(session(session_id))
+    unit.insert_session(session(session_id))
     unit.insert_agent(agent(session_id=session_id))
     unit.put_totals(AgentTotals(session_id=session_id, agent_id="alice"))
     unit.insert_task(replace(task(), session_id=session_id))
@@ -127,19 +127,19 @@ def rows_of(connection: apsw.Connection, session_id: str) -> dict[str, int]:
     return counts
 
 
-def test_a_session_is_read_back_the_same_and_a_change_replaces_it(run: Run) -> None:
+def test_a_session_is_read_back_the_same_and_nobody_makes_it_again(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = Unit()
-        unit.put_session(session())
+        unit.insert_session(session())
         await store.submit(unit)
         assert await store.session("s") == session()
         assert await store.session("other") is None
-        renamed = replace(session(), title="Other")
         unit = Unit()
-        unit.put_session(renamed)
-        await store.submit(unit)
-        assert await store.session("s") == renamed
-        assert await store.sessions("ann", limit=9) == [listed(renamed)]
+        unit.insert_session(replace(session(), title="Other", owner="bob"))
+        with pytest.raises(StoreRefusedError):
+            await store.submit(unit)
+        assert await store.session("s") == session()
+        assert await store.sessions("ann", limit=9) == [listed(session())]
 
     run(scenario)
 
@@ -149,7 +149,7 @@ def test_an_owner_sees_its_own_sessions_the_newest_first_with_the_number_of_thei
         mine = [session(name, created_at=at) for name, at in (("a", 1.0), ("b", 3.0), ("c", 2.0))]
         unit = Unit()
         for each in (*mine, session("theirs", owner="bob")):
-            unit.put_session(each)
+            unit.insert_session(each)
         for agent_id in ("alice", "bert"):
             unit.insert_agent(agent(agent_id, session_id="c"))
         unit.insert_agent(agent(session_id="theirs"))
@@ -164,7 +164,7 @@ def test_sessions_come_in_pages_without_gap_also_when_many_were_made_at_once(run
     async def scenario(store: Store) -> None:
         unit = Unit()
         for number in range(7):
-            unit.put_session(session(f"s{number}", created_at=float(number // 3)))
+            unit.insert_session(session(f"s{number}", created_at=float(number // 3)))
         await store.submit(unit)
         seen: list[str] = []
         after: tuple[float, str] | None = None
@@ -180,7 +180,7 @@ def test_sessions_that_were_made_without_a_server_are_found(run: Run) -> None:
     async def scenario(store: Store) -> None:
         assert await store.unlisted_sessions() == []
         unit = Unit()
-        unit.put_session(session("listed"))
+        unit.insert_session(session("listed"))
         for session_id in ("agents-1", "agents-2", "listed"):
             unit.insert_agent(agent("alice", session_id=session_id))
             unit.insert_agent(agent("bert", session_id=session_id))
@@ -214,7 +214,7 @@ def test_a_session_is_found_by_anything_that_goes_on_by_itself(run: Run) -> None
 def test_a_session_that_does_nothing_by_itself_is_left_alone(run: Run) -> None:
     async def scenario(store: Store) -> None:
         unit = Unit()
-        unit.put_session(session())
+        unit.insert_session(session())
         unit.insert_agent(agent())
         unit.put_lock(LockRecord(session_id="s", name="", token=5))
         unit.put_schedule(replace(SCHEDULE, paused=True))
@@ -323,7 +323,7 @@ def test_of_a_deleted_session_nothing_is_left_in_any_table_and_others_keep_all(t
 def long_session(tasks: int) -> Unit:
     """A unit that fills a session with so many tasks and tells of each."""
     unit = unit_with(*(task(f"t{number}") for number in range(tasks)))
-    unit.put_session(session())
+    unit.insert_session(session())
     for number in range(tasks):
         tell(unit, "s", "told", params={"n": number})
     return unit
@@ -340,7 +340,11 @@ def test_a_long_session_is_gone_at_once_and_its_rows_go_in_slices_between_which_
             await store.submit(unit)
             assert await store.session("s") is None
             left.append(len(await store.notifications("s", after=0, limit=10_000)))
-        assert list(dict.fromkeys(left)) == [2 * SLICE_ROWS + 1, SLICE_ROWS + 1, 1, 0]
+        slices = [2 * SLICE_ROWS + 1, SLICE_ROWS + 1, 1, 0]
+        if not isinstance(store, SqliteStore):  # elsewhere several may go while this one reads
+            slices = [each for each in slices if each in left]
+        assert list(dict.fromkeys(left)) == slices
+        assert left[-1] == 0
         await deleting
         assert await store.tasks("s", limit=10_000) == []
 
@@ -550,7 +554,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_all_that_is
         store = SqliteStore.open(tmp_path)
         assert (await store.unlisted_sessions(), await store.sessions_with_work()) == (["s"], ["s"])
         unit = Unit()
-        unit.put_session(session())
+        unit.insert_session(session())
         await store.submit(unit)
         assert await store.sessions("ann", limit=9) == [listed(session(), agents=1)]
         assert await store.unlisted_sessions() == []

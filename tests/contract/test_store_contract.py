@@ -1,4 +1,4 @@
-"""What every store keeps to. Runs on SQLite in a file and in memory."""
+"""What every store keeps to. Runs on SQLite in a file and in memory, and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
 from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.parts import StoreParts
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.contract.conftest import Run
 from tests.contract.records import a_compacted_thread, agent, mail, task, tell, unit_with
@@ -286,12 +287,41 @@ def test_a_refused_unit_fails_alone_and_leaves_no_number_behind(run: Run) -> Non
     run(scenario)
 
 
-def test_reads_see_nothing_before_it_is_committed(run: Run) -> None:
+def test_reads_see_a_unit_whole_or_not_at_all_and_at_the_latest_when_it_is_durable(run: Run) -> None:
     async def scenario(store: Store) -> None:
+        durable = store.submit(unit_with(task(), note="x"))
+        snapshot = await store.load("s")
+        assert (len(snapshot.tasks), snapshot.last_seq) in ((0, 0), (1, 1))
+        await durable
+        assert await store.task("s", "t1") is not None
+
+    run(scenario)
+
+
+def test_sqlite_lets_nobody_read_what_is_not_committed() -> None:
+    async def main() -> None:
+        store = SqliteStore.in_memory()
         durable = store.submit(unit_with(task(), note="x"))
         assert await store.task("s", "t1") is None
         await durable
-        assert await store.task("s", "t1") is not None
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_nul_in_a_text_that_reaches_the_store_does_no_harm_to_others(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        results = await asyncio.gather(
+            store.submit(unit_with(task("t1"), note="a")),
+            store.submit(unit_with(replace(task("t2"), progress_note="a\0b"), note="b")),
+            store.submit(unit_with(replace(task("t3"), result=ChannelResponse(final="a\0b")), note="c")),
+            return_exceptions=True,
+        )
+        assert [results[0], results[2]] == [None, None]
+        kept = await store.task("s", "t3")
+        assert kept is not None
+        assert kept.result == ChannelResponse(final="a\0b"), "in JSON it is a text like any other"
+        assert await store.task("s", "t\0") is None
 
     run(scenario)
 
@@ -465,7 +495,7 @@ def test_what_is_first_told_in_a_unit_that_is_refused_can_be_told_and_read_later
 
 def test_a_thousand_units_are_committed_in_few_groups(run: Run) -> None:
     async def scenario(store: Store) -> None:
-        assert isinstance(store, SqliteStore)
+        assert isinstance(store, StoreParts)
         await asyncio.gather(*(store.submit(unit_with(task(f"t{n}"), note="x")) for n in range(1000)))
         assert store.commits <= 15
         assert len((await store.load("s")).tasks) == 1000

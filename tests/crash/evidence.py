@@ -13,10 +13,19 @@ import apsw
 
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.store.packing import Packing
-from ai_whisperer.store.sqlite.readers import notification_reader
-from ai_whisperer.store.tables import SHAPE
+from ai_whisperer.store.readers import notification_reader
+from ai_whisperer.store.sqlite.opening import migrate
+from ai_whisperer.store.tables import OF_A_SESSION, SESSION, SHAPE, Table
 
 _DATABASE = "whisperer.db"
+_UNTIL_NOBODY_IS_THERE = """
+DO $$ BEGIN
+  FOR look IN 1..3000 LOOP
+    EXIT WHEN NOT EXISTS (SELECT 1 FROM pg_stat_activity
+      WHERE application_name LIKE 'whisperer %' AND datname=current_database());
+    PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
+  END LOOP;
+END $$"""
 
 
 class Agent(NamedTuple):
@@ -142,6 +151,31 @@ def read_database(folder: Path) -> Database:
             return _read(connection)
         finally:
             connection.close()
+
+
+async def read_postgresql(address: str) -> Database:
+    """Read a database as a killed process left it, once the server has seen that it is gone."""
+    from ai_whisperer.store.postgresql.connecting import connect
+    from ai_whisperer.store.postgresql.migrating import version_of
+    from ai_whisperer.store.postgresql.queries import columns_of
+
+    connection = await connect(address, name="evidence")
+    try:
+        await connection.execute(_UNTIL_NOBODY_IS_THERE)
+        if not await version_of(connection, address):
+            return NOTHING
+        copy = apsw.Connection(":memory:")
+        migrate(copy)
+        kept: tuple[Table[Any], ...] = (SESSION, SHAPE, *OF_A_SESSION)
+        for table in kept:
+            for row in await connection.fetch(f'SELECT {columns_of(table)} FROM "{table.name}"'):  # noqa: S608
+                places = ",".join("?" for _ in row)
+                copy.execute(f"INSERT INTO {table.name} VALUES ({places})", tuple(row))  # noqa: S608
+        found = _read(copy)
+        epochs = [row[0] for row in await connection.fetch("SELECT epoch FROM notification ORDER BY seq")]
+        return found if epochs == sorted(epochs) else found._replace(integrity="a former writer wrote to the log")
+    finally:
+        await connection.close()
 
 
 def _read(connection: apsw.Connection) -> Database:

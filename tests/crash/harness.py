@@ -17,7 +17,7 @@ from types import TracebackType
 
 import msgspec
 
-from .evidence import Evidence, Request, read_database
+from .evidence import Evidence, Request, read_database, read_postgresql
 from .invariants import always
 from .outcome import in_the_end
 from .worker import Order, Summary
@@ -94,7 +94,9 @@ class Run:
         planted_bug: str = "",
         provider: bool = False,
         set_aside: frozenset[str] = frozenset(),
+        address: str = "",
     ) -> None:
+        self._address = address
         self.name = folder.name
         self.deaths: list[Evidence] = []
         self.ended = False
@@ -133,7 +135,7 @@ class Run:
             if process.returncode is None:
                 _kill(process.pid)
             code = await process.wait()
-        self._look(code)
+        await self._look(code)
 
     async def finish(self) -> None:
         """Start the worker once more and let it come to its end."""
@@ -181,11 +183,13 @@ class Run:
             die_at=die_at,
             planted_bug=self._planted_bug,
             provider=self._provider,
+            address=self._address,
         )
 
-    def _look(self, code: int) -> None:
+    async def _look(self, code: int) -> None:
+        folder = self._folder / "data"
         now = Evidence(
-            database=read_database(self._folder / "data"),
+            database=await read_postgresql(self._address) if self._address else read_database(folder),
             tried=frozenset(self._tried),
             acknowledged=frozenset(self._acknowledged),
             requests=self._witness.requests(self.name),
@@ -222,7 +226,10 @@ class Campaign:
         workload: str = "team",
         planted_bug: str = "",
         provider: bool = False,
+        addresses: Iterable[str] = (),
     ) -> None:
+        """`addresses` are those of databases in PostgreSQL, one for each run; without them runs are in folders."""
+        self._addresses = iter(addresses)
         self.runs = 0
         self.deaths = 0
         self.findings: list[str] = []
@@ -260,6 +267,7 @@ class Campaign:
                 workload=self._workload,
                 planted_bug=self._planted_bug,
                 provider=self._provider,
+                address=next(self._addresses, ""),
             )
             for death in plan:
                 if not (run.ended or run.findings):

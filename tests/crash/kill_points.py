@@ -26,6 +26,7 @@ _STATEMENTS = {
     "CREATE TABLE": "store.creating",
     "PRAGMA user_version=": "store.created",
 }
+_TURNS_UNTIL_SENT = 5
 _TURNS_UNTIL_TOLD = 3
 """After so many turns of the event loop everyone who waited for a commit has gone on."""
 
@@ -53,6 +54,44 @@ def install(switch: KillSwitch) -> None:
     apsw.connection_hooks.append(lambda connection: _watch_statements(connection, switch))
     swap(Timers, "at", lambda original: _watch_timers(original, switch))
     swap(recovery, "resume", lambda original: _around(original, switch, "recovery"))
+
+
+def install_for_postgresql(switch: KillSwitch) -> None:
+    """The points of commits in PostgreSQL: those of SQLite, and one when the group is sent and nothing is heard yet."""
+    from ai_whisperer.store.postgresql.lane import Lane
+    from ai_whisperer.store.postgresql.writing import PostgresqlWriter
+
+    def watched(original: Callable[..., None]) -> Callable[..., None]:
+        def commit(self: Any, group: Any, loop: asyncio.AbstractEventLoop, done: Committed) -> None:
+            def committed(failure: BaseException | None) -> None:
+                switch.reached("commit.after")
+                done(failure)
+                _later(loop, _TURNS_UNTIL_TOLD, lambda: switch.reached("commit.told"))
+
+            switch.reached("commit.before")
+            original(self, group, loop, committed)
+
+        return commit
+
+    def sent(original: Callable[..., Any]) -> Callable[..., Any]:
+        async def write(self: Any, *group: Any) -> None:
+            writing = asyncio.ensure_future(original(self, *group))
+            for _ in range(_TURNS_UNTIL_SENT):
+                await asyncio.sleep(0)
+            switch.reached("commit.sent")
+            await writing
+
+        return write
+
+    swap(PostgresqlWriter, "commit", watched)
+    swap(Lane, "write", sent)
+
+
+def _later(loop: asyncio.AbstractEventLoop, turns: int, callback: Callable[[], None]) -> None:
+    if turns:
+        loop.call_soon(_later, loop, turns - 1, callback)
+    else:
+        callback()
 
 
 def swap(owner: object, name: str, make: Callable[[Any], Any]) -> None:

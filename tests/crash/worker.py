@@ -18,6 +18,7 @@ from ai_whisperer.domain.tasks import TaskKind
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore
 
 from . import kill_points
@@ -29,7 +30,10 @@ _REST_SECONDS = 0.5
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What one start of the worker is told. With `provider` the agents use the real provider client."""
+    """What one start of the worker is told.
+
+    With `provider` the agents use the real provider client, with an `address` the session is kept in PostgreSQL.
+    """
 
     folder: str
     run: str
@@ -40,6 +44,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     die_at: str = ""
     planted_bug: str = ""
     provider: bool = False
+    address: str = ""
 
 
 class AgentFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +134,15 @@ def say(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
+async def _opened(order: Order, switch: kill_points.KillSwitch) -> Store:
+    if not order.address:
+        return SqliteStore.open(order.folder, committer=kill_points.WatchedCommitter(switch))
+    from ai_whisperer.store.postgresql.store import PostgresqlStore
+
+    kill_points.install_for_postgresql(switch)
+    return await PostgresqlStore.open(order.address)
+
+
 async def work(order: Order) -> None:
     switch = kill_points.KillSwitch(order.die_at)
     kill_points.install(switch)
@@ -139,7 +153,7 @@ async def work(order: Order) -> None:
         (PLANTED_BUGS | BUGS_OF_MANY_DEATHS)[order.planted_bug].plant(switch)
     factory: ModelFactory = resolve if order.provider else lambda name: HttpModel(name, order.model_url, switch)
     say("up")
-    store = SqliteStore.open(order.folder, committer=kill_points.WatchedCommitter(switch))
+    store = await _opened(order, switch)
     tools = tools_of(order.run, order.effect_port, switch)
     async with AsyncAgentSessionManager(store=store, tools=tools, model_factory=factory) as manager:
         await Caller(manager, order).call_all()

@@ -15,8 +15,8 @@ from ai_whisperer.runtime.api import retention
 from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.operations import RowOperation, Verb
+from ai_whisperer.store.retention import StoreRetention
 from ai_whisperer.store.sqlite import retention_queries
-from ai_whisperer.store.sqlite.retention import SqliteRetention
 from ai_whisperer.store.tables import TASK
 from tests.simulation.pruned_lives import PrunedLives, failure_of
 
@@ -44,16 +44,16 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def give_numbers_again(patch: pytest.MonkeyPatch) -> None:
-    erase = SqliteRetention._erase_before
+    erase = StoreRetention._erase_before
 
-    async def all_of_the_log(self: SqliteRetention, horizon: Horizon) -> Erased:
+    async def all_of_the_log(self: StoreRetention, horizon: Horizon) -> Erased:
         erased = await erase(self, horizon)
         unit = Unit()
         unit.delete_notifications(horizon.session_id, below=1 << 60, limit=-1)
         await self._groups.submit(unit)
         return erased
 
-    patch.setattr(SqliteRetention, "_erase_before", all_of_the_log)
+    patch.setattr(StoreRetention, "_erase_before", all_of_the_log)
 
 
 def prune_open_work(patch: pytest.MonkeyPatch) -> None:

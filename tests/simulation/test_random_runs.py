@@ -377,8 +377,8 @@ def take_any_decision_for_a_yes(patch: pytest.MonkeyPatch) -> None:
     ) -> object:
         store = self._kernel.store
         assert isinstance(store, SqliteStore)
-        known = store._one(queries.APPROVAL, (task.session_id, step.id), tables.APPROVAL.read)
-        return None if known is not None else hold(self, decision, task, step, tool)
+        known = store._found(queries.APPROVAL, (task.session_id, step.id), tables.APPROVAL.read)
+        return None if known else hold(self, decision, task, step, tool)
 
     patch.setattr(Approvals, "hold", hold_unless_known)
 

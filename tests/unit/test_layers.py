@@ -87,10 +87,16 @@ KNOW_SQLITE = {
     "cli/doctor/machine.py",
     "examples/account.py",
     "runtime/life/store.py",
+    "store/postgresql/copying.py",
     "testing/disk.py",
     "testing/faulty_vfs.py",
 }
 """Who knows which store it is: whoever opens one, or looks after its files. All others know the contract alone."""
+
+
+POSTGRESQL = "ai_whisperer.store.postgresql"
+KNOW_POSTGRESQL = {"cli/commands/serve.py", "cli/commands/store.py", "cli/doctor/folder.py", "runtime/life/store.py"}
+"""The same for PostgreSQL."""
 
 
 def layer_of(module: str) -> str:
@@ -218,6 +224,10 @@ def test_a_cycle_would_be_found() -> None:
 
 def names_sqlite(source: str) -> bool:
     """Whether the source imports something of SQLite's, its store or the library."""
+    return names_any(source, SQLITE, "apsw")
+
+
+def names_any(source: str, *packages: str) -> bool:
     tree = ast.parse(source)
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     modules = [
@@ -225,7 +235,8 @@ def names_sqlite(source: str) -> bool:
         *(f"{node.module}.{alias.name}" for node in froms for alias in node.names),
         *imports_of(source),
     ]
-    return any(f"{module}.".startswith((f"{SQLITE}.", "apsw.")) for module in modules)
+    beginnings = tuple(f"{each}." for each in packages)
+    return any(f"{module}.".startswith(beginnings) for module in modules)
 
 
 def test_only_who_opens_a_store_knows_that_it_is_in_sqlite() -> None:
@@ -235,6 +246,16 @@ def test_only_who_opens_a_store_knows_that_it_is_in_sqlite() -> None:
         if "store/sqlite" not in path.as_posix() and names_sqlite(path.read_text(encoding="utf-8"))
     }
     assert knowing == KNOW_SQLITE
+
+
+def test_only_who_opens_a_store_knows_that_it_is_in_postgresql() -> None:
+    knowing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules()
+        if "store/postgresql" not in path.as_posix()
+        and names_any(path.read_text(encoding="utf-8"), POSTGRESQL, "asyncpg")
+    }
+    assert knowing == KNOW_POSTGRESQL
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@ import pytest
 from msgspec.structs import replace
 
 from ai_whisperer.core.mailbox import as_prompt, check_mail_text, in_order, move
-from ai_whisperer.core.text import check_text
+from ai_whisperer.core.paging import can_be_id
+from ai_whisperer.core.text import PieceMender, check_text, mended
 from ai_whisperer.domain.mail import MailRecord, MailState
 from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError
@@ -60,6 +61,15 @@ def test_size_is_counted_in_bytes_not_in_characters() -> None:
 def test_a_lone_surrogate_is_refused_since_it_cannot_be_stored() -> None:
     with pytest.raises(InvalidInputError, match="lone surrogate at character 1"):
         check_text("prompt", "a\ud800", max_bytes=100)
+
+
+def test_nul_is_refused_from_people_and_mended_from_models_since_it_is_no_text_to_a_database() -> None:
+    with pytest.raises(InvalidInputError, match="the character NUL at 1,"):
+        check_text("prompt", "a\0b", max_bytes=100)
+    assert mended("a\0é") == "a\ufffdé"
+    mender = PieceMender()
+    assert [mender.feed("a"), mender.feed("\0b"), mender.feed("é\0")] == ["a", "\ufffdb", "é\ufffd"]
+    assert not can_be_id("a\0b")
 
 
 def test_the_model_is_shown_who_wrote_and_how_to_answer() -> None:

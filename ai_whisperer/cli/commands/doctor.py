@@ -94,7 +94,7 @@ def _of_machine(settings: LoadedSettings, user: Finding) -> Sequence[Finding]:
         machine.check_event_loop(values.event_loop),
         machine.check_sqlite(),
         folder.check_folder(values.data),
-        folder.check_database(values.data),
+        folder.check_database(values.data) if values.store is None else folder.check_store(values.store),
         machine.check_disk(values.data),
         machine.check_time(values.data / DATABASE_NAME),
         folder.check_port(values),

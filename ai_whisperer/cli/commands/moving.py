@@ -39,7 +39,7 @@ def backup(call: Call, file: FileArgument) -> None:
     from ai_whisperer import backup as make
 
     with _progress(call, "Backing up") as tell:
-        report = make(call.settings.values.data, file, on_progress=tell)
+        report = make(_folder_of(call, "pg_dump makes a backup of it"), file, on_progress=tell)
     told = f"Wrote {report.file}: {counted(report.sessions, 'session')}, {size(report.size_bytes)}."
     call.output.told(report, told)
 
@@ -56,7 +56,7 @@ def restore(
     """
     from ai_whisperer import restore as bring
 
-    data = call.settings.values.data
+    data = _folder_of(call, "pg_restore brings a backup of it back")
     with _progress(call, "Restoring") as tell:
         report = bring(file, data, replace=replace, on_progress=tell)
     aside = "" if report.set_aside is None else f" What was there is in {report.set_aside}."
@@ -77,7 +77,7 @@ def export_session(
     from ai_whisperer import export_session as write
 
     with _progress(call, "Exporting") as tell:
-        report = write(call.settings.values.data, session, file, on_progress=tell)
+        report = write(_folder_of(call, "sessions in it are not exported yet"), session, file, on_progress=tell)
     call.output.told(report, f"Wrote session {report.session_id} to {report.file}: {_contents(report)}.")
 
 
@@ -99,6 +99,8 @@ async def import_session(
 
     data = call.settings.values.data
     report: ImportedSession | TransferReport
+    if call.settings.values.url is None and FolderLock.holder(data) is None:
+        _folder_of(call, "start its server, which imports")
     if call.settings.values.url is not None or FolderLock.holder(data) is not None:
         async with call.server() as client:
             report = await client.import_session(str(file.absolute()), session_id=new_id)
@@ -111,6 +113,15 @@ async def import_session(
 
 def _contents(report: ImportedSession | TransferReport) -> str:
     return f"{counted(sum(report.rows.values()), 'row')}, {counted(report.files, 'file')}"
+
+
+def _folder_of(call: Call, instead: str) -> Path:
+    """The data folder, if that keeps the sessions; raises `StoreError` if PostgreSQL does."""
+    from ai_whisperer.errors import StoreError
+
+    if call.settings.values.store is not None:
+        raise StoreError(f"PostgreSQL keeps the sessions here (the setting store), and not the data folder: {instead}.")
+    return call.settings.values.data
 
 
 @contextmanager

@@ -53,11 +53,12 @@ async def serve(
     from ai_whisperer.server.collector import settle_collector
     from ai_whisperer.server.process_log import setup_logging
     from ai_whisperer.server.serving import running
+    from ai_whisperer.store.postgresql.addresses import shown
 
     settings = call.settings.values
     if settings.user is not None:
         own_user.become(settings.user, settings.data)
-    if accept_loss:
+    if accept_loss and settings.store is None:
         _accept_loss(call.output, settings.data)
     grace = f"Stopping: the steps in progress may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
@@ -71,7 +72,10 @@ async def serve(
     with closing(log), until_asked_to_leave(call.output, grace, within_seconds=within) as leaving:
         async with AsyncExitStack() as stack, running(replace(settings, model=chosen.model), tools=tools) as server:
             leaving.trouble = server.trouble
-            call.output.note(f"{chosen.told('--model')}\nThe data is in {settings.data}.\nCtrl-C ends the server.")
+            where = f"The data is in {settings.data}."
+            if settings.store is not None:
+                where = f"The sessions are in {shown(settings.store)}, the files of agents in {settings.data}."
+            call.output.note(f"{chosen.told('--model')}\n{where}\nCtrl-C ends the server.")
             for problem in await asyncio.to_thread(broken_templates, settings):
                 call.output.note(problem)
             if own_user.is_root():

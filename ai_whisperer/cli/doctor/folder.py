@@ -73,6 +73,22 @@ def check_database(data: Path) -> Finding:
     return ok("Database", f"intact, version {version}, {size:.1f} MiB")
 
 
+def check_store(address: str) -> Finding:
+    """Whether the PostgreSQL database of the setting can keep the sessions."""
+    import asyncio
+
+    try:
+        from ai_whisperer.store.postgresql.checking import check
+
+        report = asyncio.run(check(address))
+    except ModuleNotFoundError as error:
+        return problem("Database", f"PostgreSQL needs a package ({error})", "pip install 'ai-whisperer[cluster]'")
+    except StoreError as error:
+        return problem("Database", "the one of the setting store cannot be used", str(error))
+    tables = f"version {report.schema}" if report.schema else "no tables yet"
+    return ok("Database", f"PostgreSQL {report.server} at {report.address}, {tables}, {report.sessions} sessions")
+
+
 def check_port(settings: Settings) -> Finding:
     """Whether a server could listen, or who answers there already."""
     where = f"{settings.host}, port {settings.port}"

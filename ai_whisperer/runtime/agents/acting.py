@@ -11,7 +11,7 @@ from ai_whisperer.core.mailbox import check_mail_text, in_order
 from ai_whisperer.core.marks import quoted, said
 from ai_whisperer.core.sleeping import in_words, sleep_plan
 from ai_whisperer.core.tasks import continuation_id, inherited
-from ai_whisperer.core.text import check_reason, check_text
+from ai_whisperer.core.text import check_reason, check_text, mended
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.locks import LockRecord, LockSummary
@@ -274,6 +274,7 @@ class AgentDesk:
         return found
 
     def report_progress(self, percent: float | None, note: str) -> None:
+        note = mended(note)
         task = replace(self._running.task, progress_percent=percent, progress_note=note)
         self._running.update_task(self._decision, task)
         self._decision.tell(TaskProgress(agent_id=task.agent_id, task_id=task.id, percent=percent, note=note))

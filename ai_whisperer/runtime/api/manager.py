@@ -74,7 +74,9 @@ class AsyncAgentSessionManager(
     """Runs the agents of one session. Use it as `async with AsyncAgentSessionManager("data-folder") as manager:`.
 
     With a folder everything is durable: whatever a method returned survives the death of the process, and opening the
-    same folder again resumes where it stopped. Without one the session lives in memory. `tools` are functions that
+    same folder again resumes where it stopped. Without one the session lives in memory. `store` is the address of a
+    PostgreSQL database, `postgresql://…`, that keeps the session in place of the folder: that has the files of agents
+    then. `tools` are functions that
     agents can be granted; `agent_tools` are those of single agents, by agent id. Tools are code and are not kept: an
     agent whose tools are not provided again waits for them. `folders` are folders that agents can be granted, by name;
     their own folders are kept in `work`, by default in the data folder. Agents of files for Claude Code work in the one
@@ -99,7 +101,7 @@ class AsyncAgentSessionManager(
         data: str | Path | None = None,
         *,
         session_id: str = "default",
-        store: Store | None = None,
+        store: Store | str | None = None,
         tools: Iterable[AnyFunction] = (),
         agent_tools: Mapping[str, Iterable[AnyFunction]] | None = None,
         folders: Mapping[str, str | Path] | None = None,
@@ -120,7 +122,7 @@ class AsyncAgentSessionManager(
         trial_turn: TrialTurn | None = None,
         notification_callback: NotificationCallback | None = None,
     ) -> None:
-        if data is not None and store is not None:
+        if data is not None and store is not None and not isinstance(store, str):
             raise InvalidInputError("Give a data folder or a store, not both.")
         if data is not None and not isinstance(data, str | Path):
             raise InvalidInputError(f"data must be the path of a folder, not {type(data).__name__}.")
@@ -128,7 +130,8 @@ class AsyncAgentSessionManager(
         if not isinstance(model, str) or not model.strip():
             raise InvalidInputError("model must be the name of a model, such as 'scripted' or 'openai-chat:NAME'.")
         self._data = data
-        self._given_store = store
+        self._given_store = None if isinstance(store, str) else store
+        self._address = store if isinstance(store, str) else None
         self._session_id = session_id
         self._tools = as_tools(tools)
         if agent_tools is not None and not isinstance(agent_tools, Mapping):
@@ -181,7 +184,7 @@ class AsyncAgentSessionManager(
             raise StateError("The session manager is open already.")
         store = self._given_store
         if store is None:
-            store = open_store(self._data)
+            store = await open_store(self._data, self._address)
         try:
             session = await open_session(
                 self._session_id,

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ai_whisperer.errors import StoreError
 from ai_whisperer.store.base import Store
+from ai_whisperer.store.postgresql.addresses import checked_address
 from ai_whisperer.store.sqlite import SqliteStore
 
+PATIENCE_SECONDS = 30.0
 
-def open_store(data: str | Path | None) -> Store:
-    """The store in the data folder, made if there is none; without a folder, one in memory.
 
-    Raises a `StoreError` that says what to do.
+async def open_store(
+    data: str | Path | None, address: str | None = None, *, patience_seconds: float = PATIENCE_SECONDS
+) -> Store:
+    """The store at the address, or without one in the data folder, made if there is none; without both, in memory.
+
+    Of a store elsewhere the data folder has the files, and this process has the folder for itself. Raises a
+    `StoreError` that says what to do.
     """
-    return SqliteStore.in_memory() if data is None else SqliteStore.open(data)
+    if address is None:
+        return SqliteStore.in_memory() if data is None else SqliteStore.open(data)
+    checked_address(address)
+    try:
+        from ai_whisperer.store.postgresql.store import PostgresqlStore
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise StoreError(
+            "A store in PostgreSQL needs the package asyncpg. Install it: pip install 'ai-whisperer[cluster]'"
+        ) from error
+    return await PostgresqlStore.open(address, folder=data, patience_seconds=patience_seconds)

@@ -18,7 +18,6 @@ from ai_whisperer.errors import (
     StoreReadOnlyError,
     StoreVersionError,
 )
-from ai_whisperer.store import archive
 from ai_whisperer.store.layout import WORK, traces_in
 from ai_whisperer.store.operations import DELETE_DELETION, DELETE_SOME
 from ai_whisperer.store.sqlite import queries
@@ -259,6 +258,8 @@ def _let_give_back(connection: apsw.Connection, path: Path) -> None:
 def finish_deletions(connection: apsw.Connection, folder: Path) -> None:
     """Delete what is left of the sessions that were being deleted or imported when the process ended."""
     for (session_id,) in list(connection.execute(queries.DELETIONS)):
+        from ai_whisperer.store import archive
+
         archive.discard(folder / WORK / file_name(session_id))
         for operation in DELETE_SOME.values():
             connection.execute(STATEMENTS[operation], (session_id, -1))

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any, Final
 
 from ai_whisperer.store import tables
+from ai_whisperer.store.retention import PARTS, first_key
 from ai_whisperer.store.tables import Kind, Row, Table
 
 HORIZON: Final = "SELECT * FROM horizon WHERE session_id=?"
-ERASURES: Final = "SELECT * FROM erasure WHERE session_id=? ORDER BY agent_id, thread_id"
 
 LOG_BOUNDS: Final = """
 SELECT (SELECT min(seq) FROM notification WHERE session_id=?1),
@@ -57,19 +57,6 @@ MESSAGES_AFTER: Final = """
 SELECT room_id, number, created_at, erased_at IS NULL, id FROM message
 WHERE session_id=? AND (room_id, number)>(?,?) ORDER BY room_id, number LIMIT ?"""
 
-_PARTS: Final[dict[str, tuple[Table[Any], ...]]] = {
-    "log": (tables.NOTIFICATION,),
-    "tasks": (tables.TASK, tables.THREAD, tables.COMPACTED),
-    "steps": (tables.STEP,),
-    "mail": (tables.MAIL,),
-    "messages": (tables.MESSAGE, tables.ROOM),
-    "events": (tables.EVENT,),
-    "approvals": (tables.APPROVAL,),
-    "questions": (tables.QUESTION,),
-    "attachments": (tables.ATTACHMENT,),
-    "agents": (tables.AGENT, tables.AGENT_TOTAL, tables.LINK, tables.SCHEDULE),
-}
-
 
 def _sizes_of(table: Table[Any]) -> str:
     """The keys of the rows and about how many bytes each takes: of texts the database knows that without reading."""
@@ -84,12 +71,7 @@ def _sizes_of(table: Table[Any]) -> str:
     return f"SELECT {size} + {numbers}, {key} FROM {table.name} {page}"  # noqa: S608
 
 
-def _first_key(table: Table[Any]) -> tuple[str | int, ...]:
-    by_name = {column.name: column for column in table.columns}
-    return tuple(-1 if by_name[name].kind is Kind.INTEGER else "" for name in table.key[1:])
-
-
 @cache
 def sizes() -> dict[str, list[tuple[str, Row]]]:
     """By what people call it: the query, and a key before all others."""
-    return {name: [(_sizes_of(table), _first_key(table)) for table in some] for name, some in _PARTS.items()}
+    return {name: [(_sizes_of(table), first_key(table)) for table in some] for name, some in PARTS.items()}

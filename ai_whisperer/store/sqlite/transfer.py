@@ -20,13 +20,13 @@ from ai_whisperer.core.file_names import file_name
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import ArchiveError, UnknownSessionError
 from ai_whisperer.settings import LOCAL
-from ai_whisperer.store import archive, tables
+from ai_whisperer.store import archive, readers, tables
 from ai_whisperer.store.archive import Progress, TransferReport
+from ai_whisperer.store.importing import ROWS, counted
 from ai_whisperer.store.layout import WORK
 from ai_whisperer.store.packing import Packing
-from ai_whisperer.store.sqlite import opening, queries, readers
+from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.backup import one_moment
-from ai_whisperer.store.sqlite.importing import ROWS, counted
 from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import OF_A_SESSION, Column, Kind, Table
 

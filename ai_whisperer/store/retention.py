@@ -1,4 +1,4 @@
-"""Erasing in SQLite: what is marked goes in slices, each a unit of its own, between which others are served.
+"""Erasing: what is marked goes in slices, each a unit of its own, between which others are served.
 
 A mark (`horizon`, `erasure`) is durable before anything goes, and goes last. Readers see what is marked as gone. So a
 process that dies in between leaves a session of which all that was marked is gone, and the rest of the work for later.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,42 +23,60 @@ from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import Spared, Unit
 from ai_whisperer.store.groups import GroupCommit
-from ai_whisperer.store.sqlite import queries as common
-from ai_whisperer.store.sqlite import retention_queries as queries
-from ai_whisperer.store.tables import Row
+from ai_whisperer.store.tables import Kind, Row, Table
 
 SLICE_ROWS = 100
 """So many rows go at once: their contents may be long, and each page of them is touched."""
 PAGE_ROWS = 300
 """So many rows are looked at before others have their turn."""
 
+PARTS: Final[dict[str, tuple[Table[Any], ...]]] = {
+    "log": (tables.NOTIFICATION,),
+    "tasks": (tables.TASK, tables.THREAD, tables.COMPACTED),
+    "steps": (tables.STEP,),
+    "mail": (tables.MAIL,),
+    "messages": (tables.MESSAGE, tables.ROOM),
+    "events": (tables.EVENT,),
+    "approvals": (tables.APPROVAL,),
+    "questions": (tables.QUESTION,),
+    "attachments": (tables.ATTACHMENT,),
+    "agents": (tables.AGENT, tables.AGENT_TOTAL, tables.LINK, tables.SCHEDULE),
+}
+"""By what people call it: the tables that hold it."""
+
 _T = TypeVar("_T")
 
 
-class SqliteRetention:
+class StoreRetention:
     """The part of the store that lets go. See `Store` for the contract."""
 
     _groups: GroupCommit
+    _queries: ModuleType
+    _retention: ModuleType
     _read_notification: Callable[[Row], Notification]
 
     @abstractmethod
-    def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
+    async def _all(self, sql: str, bindings: Row, convert: Callable[[Row], _T]) -> list[_T]: ...
 
     @abstractmethod
-    async def _free_pages(self) -> None: ...
+    async def _give_back(self) -> None: ...
 
     async def horizon(self, session_id: str) -> Horizon | None:
-        found = self._all(queries.HORIZON, (session_id,), tables.HORIZON.read)
+        found = await self._all(self._retention.HORIZON, (session_id,), tables.HORIZON.read)
         return found[0] if found else None
 
     async def erasures(self, session_id: str) -> list[Erasure]:
-        return self._all(queries.ERASURES, (session_id,), tables.ERASURE.read)
+        return await self._all(self._queries.ERASURES, (session_id,), tables.ERASURE.read)
 
     async def first_since(self, session_id: str, before: float) -> int:
-        ((low, high),) = self._all(queries.LOG_BOUNDS, (session_id,), lambda row: (row[0] or 1, (row[1] or 0) + 1))
+        ((low, high),) = await self._all(
+            self._retention.LOG_BOUNDS, (session_id,), lambda row: (row[0] or 1, (row[1] or 0) + 1)
+        )
         while low < high:  # the times of a log never fall
             middle = (low + high) // 2
-            ((seq, at),) = self._all(queries.NEXT_NOTIFICATION, (session_id, middle), lambda row: (row[0], row[1]))
+            ((seq, at),) = await self._all(
+                self._retention.NEXT_NOTIFICATION, (session_id, middle), lambda row: (row[0], row[1])
+            )
             if at < before:
                 low = min(seq + 1, high)
             else:
@@ -67,19 +86,19 @@ class SqliteRetention:
     async def thread_standings(
         self, session_id: str, *, before: float, after: tuple[str, str], limit: int
     ) -> list[ThreadStanding]:
-        return self._all(queries.THREAD_STANDINGS, (session_id, *after, limit, before), _standing_from)
+        return await self._all(self._retention.THREAD_STANDINGS, (session_id, *after, limit, before), _standing_from)
 
     async def erasable(self, horizon: Horizon) -> Erased:
         session_id, before = horizon.session_id, horizon.before
         mails = [1 async for row in self._mails(session_id) if _is_past(row, before)]
         events = [1 async for row in self._events(session_id, before) if row[3]]
         messages = [1 async for row in self._messages(session_id) if row[3] and row[2] < before]
-        notes = self._notes_below(horizon)
+        notes = await self._notes_below(horizon)
         return Erased(mails=len(mails), events=len(events), messages=len(messages), notifications=notes)
 
-    def _notes_below(self, horizon: Horizon) -> int:
+    async def _notes_below(self, horizon: Horizon) -> int:
         """How many notifications there are before those that are kept: their numbers have no gaps."""
-        ((first,),) = self._all(queries.FIRST_NOTIFICATION, (horizon.session_id,), tuple)
+        ((first,),) = await self._all(self._retention.FIRST_NOTIFICATION, (horizon.session_id,), tuple)
         return max(horizon.first_seq - int(first or horizon.first_seq), 0)
 
     async def erase(self, session_id: str, *, spared: Spared) -> Erased:
@@ -101,15 +120,15 @@ class SqliteRetention:
             if len(unit) >= SLICE_ROWS:
                 unit = await self._submitted(unit)
         await self._submitted(unit)
-        await self._free_pages()
+        await self._give_back()
         return erased
 
     async def aged_sessions(self, before: float) -> list[str]:
-        return self._all(queries.AGED_SESSIONS, (before,), lambda row: str(row[0]))
+        return await self._all(self._retention.AGED_SESSIONS, (before,), lambda row: str(row[0]))
 
     async def stored_parts(self, session_id: str) -> list[StoredPart]:
         parts = []
-        for name, tables_of_part in queries.sizes().items():
+        for name, tables_of_part in self._retention.sizes().items():
             rows = size = 0
             for sql, key in tables_of_part:
                 async for row in self._pages(sql, (session_id,), key, key_of=lambda row: row[1:]):
@@ -122,7 +141,7 @@ class SqliteRetention:
     ) -> AsyncIterator[Row]:
         """The rows that the query finds, page by page; between them others have their turn."""
         while True:
-            page = self._all(sql, (*first, *key, *last, PAGE_ROWS), tuple)
+            page = await self._all(sql, (*first, *key, *last, PAGE_ROWS), tuple)
             for row in page:
                 yield row
             if len(page) < PAGE_ROWS:
@@ -131,14 +150,14 @@ class SqliteRetention:
             await asyncio.sleep(0)
 
     def _mails(self, session_id: str) -> AsyncIterator[Row]:
-        return self._pages(queries.MAILS_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
+        return self._pages(self._retention.MAILS_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
 
     def _events(self, session_id: str, before: float) -> AsyncIterator[Row]:
         first, key_of = (session_id,), lambda row: row[:2]
-        return self._pages(queries.EVENTS_AFTER, first, (-1.0, -1), last=(before,), key_of=key_of)
+        return self._pages(self._retention.EVENTS_AFTER, first, (-1.0, -1), last=(before,), key_of=key_of)
 
     def _messages(self, session_id: str) -> AsyncIterator[Row]:
-        return self._pages(queries.MESSAGES_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
+        return self._pages(self._retention.MESSAGES_AFTER, (session_id,), ("", -1), key_of=lambda row: row[:2])
 
     async def _erase_tasks(self, erasures: Iterable[Erasure]) -> Erased:
         """Steps first, the task when none of them is left. A mark that was only for tasks goes with the last."""
@@ -163,6 +182,7 @@ class SqliteRetention:
 
     def _tasks_left(self, erasure: Erasure) -> AsyncIterator[Row]:
         """The tasks that are still to be erased: their ids, how many steps each has, and their keys."""
+        queries = self._retention
         sql = queries.TASKS_LEFT_OF_THREAD if erasure.thread_id else queries.TASKS_LEFT_OF_AGENT
         return self._pages(sql, _key(erasure), (-1, -1), key_of=lambda row: row[2:])
 
@@ -207,7 +227,7 @@ class SqliteRetention:
                 events += 1
                 if len(unit) >= SLICE_ROWS:
                     unit = await self._submitted(unit)
-        notes = self._notes_below(horizon)
+        notes = await self._notes_below(horizon)
         for _ in range(0, notes, PAGE_ROWS):
             unit.delete_notifications(session_id, below=horizon.first_seq, limit=PAGE_ROWS)
             unit = await self._submitted(unit)
@@ -218,11 +238,11 @@ class SqliteRetention:
     async def _erase_told(self, deleted: Collection[Erasure]) -> None:
         """Let the log no longer tell what was in these: the numbers stay, the entries say nothing."""
         for erasure in deleted:
-            ids = frozenset(self._all(queries.IDS_OF_THREAD, _key(erasure), lambda row: str(row[0])))
+            ids = frozenset(await self._all(self._retention.IDS_OF_THREAD, _key(erasure), lambda row: str(row[0])))
             after, unit = 0, Unit()
             while after < erasure.told_until:
-                page = self._all(
-                    common.NOTIFICATIONS_AFTER, (erasure.session_id, after, PAGE_ROWS), self._read_notification
+                page = await self._all(
+                    self._queries.NOTIFICATIONS_AFTER, (erasure.session_id, after, PAGE_ROWS), self._read_notification
                 )
                 for note in page:
                     if note.seq <= erasure.told_until and _tells_of(note, erasure, ids):
@@ -290,3 +310,9 @@ def _tells_of(note: Notification, erasure: Erasure, task_ids: Collection[str]) -
 def _time_of(horizon: Horizon | None, deleted: Collection[Erasure]) -> float:
     """When what goes now was erased, as it is kept."""
     return max((each.at for each in deleted), default=0.0) or (0.0 if horizon is None else horizon.at)
+
+
+def first_key(table: Table[Any]) -> tuple[str | int, ...]:
+    """A key before all others of a session."""
+    by_name = {column.name: column for column in table.columns}
+    return tuple(-1 if by_name[name].kind is Kind.INTEGER else "" for name in table.key[1:])

@@ -23,7 +23,6 @@ from ai_whisperer.store import tables
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.layout import WORK, place_aside
 from ai_whisperer.store.operations import DELETE_DELETION, PUT_DELETION, RowOperation, Verb
-from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.tables import OF_A_SESSION, Column, Kind, Row, Table
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _SLICE_ROWS = 200
 INSERTS: dict[Table[Any], RowOperation[Any]] = {table: RowOperation(Verb.INSERT, table) for table in OF_A_SESSION}
 
 
-class SqliteImport:
+class StoreImport:
     """The part of the store that takes sessions in. See `Store` for the contract."""
 
     _deleting: set[str]
@@ -55,6 +54,10 @@ class SqliteImport:
     async def unlisted_sessions(self) -> list[str]: ...
 
     @abstractmethod
+    def _schema(self) -> int:
+        """The version of the tables."""
+
+    @abstractmethod
     def _check_not_deleting(self, session_id: str) -> None: ...
 
     @abstractmethod
@@ -71,7 +74,7 @@ class SqliteImport:
     ) -> TransferReport:
         from ai_whisperer.store import archive
 
-        with archive.read(file, kind="session", schema=opening.latest_version()) as reader:
+        with archive.read(file, kind="session", schema=self._schema()) as reader:
             await asyncio.to_thread(reader.check, lambda part: on_progress(part * 0.3))
             record = _record_in(reader, file)
             name = record.id if session_id is None else checked_id(session_id)
@@ -84,7 +87,9 @@ class SqliteImport:
                 if reader.files:
                     await _to_its_end(lambda: _extracted(reader, work, data))
                 done = Unit()
-                done.put_session(SessionRecord(id=name, title=record.title, owner=owner, created_at=record.created_at))
+                done.insert_session(
+                    SessionRecord(id=name, title=record.title, owner=owner, created_at=record.created_at)
+                )
                 done.changes.append((DELETE_DELETION, (name,)))
                 await self.submit(done)
         on_progress(1.0)
@@ -122,6 +127,11 @@ class SqliteImport:
 
         await asyncio.to_thread(archive.discard, work)
         await self._delete_rest(session_id)
+
+    async def _imports_undone(self) -> None:
+        """Wait until what was written of imports that failed is deleted."""
+        if self._undoing:
+            await asyncio.wait(self._undoing)
 
     async def _check_free(self, session_id: str) -> None:
         await self.flushed()  # with a session that was made a moment ago

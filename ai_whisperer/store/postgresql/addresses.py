@@ -1,0 +1,44 @@
+"""The address of a PostgreSQL database: what it must look like, and how it is shown without its password."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from ai_whisperer.errors import StoreError
+
+SCHEMES = ("postgresql", "postgres")
+_EXAMPLE = "postgresql://USER:PASSWORD@HOST:5432/DATABASE"
+
+
+def is_address(given: str) -> bool:
+    """Whether this is meant to be the address of such a database."""
+    return given.partition("://")[0] in SCHEMES
+
+
+def checked_address(given: str) -> str:
+    """The address; raises a `StoreError` that says how one looks."""
+    scheme, mark, rest = given.partition("://")
+    if scheme not in SCHEMES or not mark or not rest:
+        raise StoreError(
+            f"'{shown(given)}' is no address of a PostgreSQL database. Write it like {_EXAMPLE}; several hosts are "
+            "HOST1:5432,HOST2:5432."
+        )
+    return given
+
+
+def shown(address: str) -> str:
+    """The address without what is secret in it, for messages."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address.rpartition("@")[2]
+    before, slash, after = rest.partition("/")
+    user, at, hosts = before.rpartition("@")
+    name = user.partition(":")[0] + at if at else ""
+    path, question, query = after.partition("?")
+    kept = "&".join(f"{key}={value}" for key, value in parse_qsl(query) if key != "password")
+    return f"{scheme}://{name}{hosts}{slash}{path}{question if kept else ''}{kept}"
+
+
+def database_of(address: str) -> str:
+    """The name of the database, as far as the address tells it."""
+    return address.partition("://")[2].partition("/")[2].partition("?")[0]

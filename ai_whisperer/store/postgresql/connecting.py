@@ -1,0 +1,129 @@
+"""Connecting to PostgreSQL: to the one host of the address that takes writes, and what it means if that fails."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import asyncpg
+from asyncpg import Connection
+
+from ai_whisperer.errors import StoreError, StoreFullError, StoreInUseError, StoreReadOnlyError, StoreVersionError
+from ai_whisperer.store.postgresql.addresses import checked_address, database_of, shown
+
+OLDEST: Final = 14
+SCHEMA: Final = "whisperer"
+CONNECT_SECONDS: Final = 5.0
+
+LOST: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.TargetServerAttributeNotMatched,
+    OSError,
+    EOFError,
+    TimeoutError,
+)
+"""What happens to a connection and says nothing of what was sent: with another one it is sent again."""
+
+_SETTINGS: Final = {
+    "search_path": SCHEMA,
+    "timezone": "UTC",
+    "jit": "off",
+    "enable_seqscan": "off",  # a table may have grown a thousandfold since it was last counted
+    "idle_in_transaction_session_timeout": "10s",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+_WRITING: Final = {"plan_cache_mode": "force_generic_plan", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+"""The plan of a statement that writes is always the same: each row is found by its key."""
+
+
+async def connect(address: str, *, name: str, writes: bool = False, seconds: float = CONNECT_SECONDS) -> Connection:
+    """A connection to the host that takes writes; raises what `explained` explains."""
+    settings = {**_SETTINGS, **(_WRITING if writes else {}), "application_name": name}
+    async with asyncio.timeout(seconds):
+        return await asyncpg.connect(
+            checked_address(address),
+            target_session_attrs="read-write",
+            server_settings=settings,
+            command_timeout=None,
+        )
+
+
+async def check_server(connection: Connection, address: str) -> None:
+    """Raise a `StoreError` unless this server can hold a store."""
+    version = connection.get_server_version()
+    if version.major < OLDEST:
+        raise StoreVersionError(
+            f"The PostgreSQL at {shown(address)} has version {version.major}.{version.minor}, and {OLDEST} or newer is "
+            "needed. Upgrade it, or use another; nothing was changed."
+        )
+    encoding, pid = await connection.fetchrow("SELECT current_setting('server_encoding'), pg_backend_pid()")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"The database at {shown(address)} keeps text as {encoding}, and UTF8 is needed. Make another: CREATE "
+            "DATABASE … ENCODING 'UTF8' TEMPLATE template0."
+        )
+    if pid != connection.get_server_pid():
+        raise StoreError(
+            f"A pooler such as PgBouncer stands before the database at {shown(address)}. Give the address of "
+            "PostgreSQL itself: few connections are made, and each is kept."
+        )
+
+
+def explained(error: BaseException, address: str) -> StoreError:
+    """The error of the database as one of ours, which says what to do."""
+    where = shown(address)
+    if isinstance(error, StoreError):
+        return error
+    made = _explained(error, address, where)
+    made.__cause__ = error
+    return made
+
+
+def _explained(error: BaseException, address: str, where: str) -> StoreError:
+    match error:
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return StoreError(
+                f"PostgreSQL does not let us in at {where} ({error}). Correct the user and the password in the "
+                "address, or what pg_hba.conf allows."
+            )
+        case asyncpg.InvalidCatalogNameError():
+            return StoreError(
+                f"There is no database '{database_of(address)}' at {where}. Make it, as a user who may: createdb "
+                f"{database_of(address)}"
+            )
+        case asyncpg.InsufficientPrivilegeError():
+            return StoreReadOnlyError(
+                f"The user of {where} lacks a right ({error}). As the owner of the database: GRANT CREATE ON DATABASE "
+                f'"{database_of(address)}" TO the user, or CREATE SCHEMA {SCHEMA} AUTHORIZATION the user.'
+            )
+        case asyncpg.TargetServerAttributeNotMatched() | asyncpg.ReadOnlySQLTransactionError():
+            return StoreReadOnlyError(
+                f"No PostgreSQL at {where} takes writes: what answers there is a standby, or is read-only. Name the "
+                "host that takes them, or all hosts, with commas between them."
+            )
+        case asyncpg.DiskFullError():
+            return StoreFullError(f"The disk of the PostgreSQL at {where} is full. Free some space and start again.")
+        case asyncpg.TooManyConnectionsError():
+            return StoreInUseError(f"PostgreSQL at {where} takes no more connections. Raise max_connections.")
+        case asyncpg.ClientConfigurationError() | ValueError():
+            return StoreError(f"'{where}' cannot be used as an address ({error}). Correct it (--store).")
+        case TimeoutError() | OSError() | asyncpg.CannotConnectNowError() | asyncpg.PostgresConnectionError():
+            why = str(error) or "no answer in time"
+            return StoreError(f"No PostgreSQL answers at {where} ({why}). Start it, or correct the address (--store).")
+        case _:
+            return StoreError(f"The database at {where} cannot be used: {error or type(error).__name__}.")
+
+
+def state_of(error: BaseException) -> str:
+    """The five characters by which PostgreSQL names an error."""
+    found: Any = getattr(error, "sqlstate", None)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,241 @@
+"""Connections that are lost at any byte: what was sent takes effect once, and after the patience everything stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+
+from ai_whisperer.errors import StoreError, StoreFailedError
+from ai_whisperer.store.base import Unit
+from ai_whisperer.store.postgresql.lane import Fence, Lane
+from ai_whisperer.store.postgresql.merging import Wave
+from ai_whisperer.store.postgresql.store import PostgresqlStore
+from tests.contract.records import task, tell, unit_with
+from tests.postgresql import Server
+
+UNITS = 6
+
+
+class Proxy:
+    """Passes bytes on to PostgreSQL. `cut_after` is how many from the server are passed on before all is cut."""
+
+    def __init__(self, address: str) -> None:
+        at = urlsplit(address)
+        self._host, self._port = at.hostname, at.port
+        self._address = address
+        self._open: set[asyncio.StreamWriter] = set()
+        self.cut_after: int | None = None
+        self.takes = True
+        self.cuts = 0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[str]:
+        server = await asyncio.start_server(self._taken, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        try:
+            yield self._address.replace(f":{self._port}/", f":{port}/")
+        finally:
+            server.close()
+            self.cut()
+            await asyncio.sleep(0)
+
+    def cut(self) -> None:
+        for writer in self._open:
+            writer.transport.abort()
+        self._open.clear()
+
+    async def _taken(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.takes:
+            writer.transport.abort()
+            return
+        theirs, ours = await asyncio.open_connection(self._host, self._port)
+        self._open |= {writer, ours}
+        passing = [self._pass(reader, ours, counts=False), self._pass(theirs, writer, counts=True)]
+        await asyncio.gather(*passing, return_exceptions=True)
+        writer.transport.abort()
+        ours.transport.abort()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
+        while data := await reader.read(1 << 16):
+            if counts and self.cut_after is not None:
+                self.cut_after -= len(data)
+                if self.cut_after < 0:
+                    self.cut_after, self.cuts = None, self.cuts + 1
+                    self.cut()
+                    return
+            writer.write(data)
+            await writer.drain()
+        writer.transport.abort()
+
+
+def counting(number: int) -> Unit:
+    """A unit that would show if it were done twice: a task that is counted in its thread."""
+    unit = Unit()
+    unit.insert_task(task(f"t{number}", arrival=number, thread_id="th"))
+    tell(unit, "s", f"n{number}", params={"n": number})
+    return unit
+
+
+async def check_once(store: PostgresqlStore, units: int) -> None:
+    assert [note.name for note in await store.notifications("s", after=0, limit=99)] == [f"n{n}" for n in range(units)]
+    (thread,) = await store.threads_of_agent("s", "alice")
+    assert thread.tasks == units
+
+
+async def told_of_a_warning(store: PostgresqlStore) -> None:
+    """Wait until there is one. Nobody tells of it, it is asked for."""
+    loop = asyncio.get_running_loop()
+    told = loop.create_future()
+
+    def look() -> None:
+        if store.health.warning is None:
+            loop.call_later(0.01, look)
+        else:
+            told.set_result(None)
+
+    look()
+    await told
+
+
+def test_a_group_whose_answer_is_lost_at_any_byte_takes_effect_once(postgresql_server: Server) -> None:
+    cuts = 0
+
+    async def scenario(address: str, cut_after: int) -> int:
+        proxy = Proxy(address)
+        async with proxy.running() as through:
+            store = await PostgresqlStore.open(through, patience_seconds=20)
+            try:
+                await store.submit(counting(0))
+                proxy.cut_after = cut_after
+                for number in range(1, UNITS):
+                    await store.submit(counting(number))
+                await check_once(store, UNITS)
+            finally:
+                await store.close()
+        return proxy.cuts
+
+    for cut_after in (0, 5, 61, 140, 300):
+        with postgresql_server.database() as address:
+            cuts += asyncio.run(scenario(address, cut_after))
+    assert cuts >= 4, "the harness cuts nothing"
+
+
+def test_an_answer_that_comes_to_nobody_is_known_by_the_number_of_the_group(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, lost = Lane.write, 0
+
+    async def written_and_lost(self: Lane, fence: Fence, waves: Sequence[Wave]) -> None:
+        nonlocal lost
+        await write(self, fence, waves)
+        if lost < 2:
+            lost += 1
+            raise ConnectionResetError
+
+    async def scenario() -> None:
+        store = await PostgresqlStore.open(database)
+        monkeypatch.setattr(Lane, "write", written_and_lost)
+        for number in range(UNITS):
+            await store.submit(counting(number))
+        await check_once(store, UNITS)
+        await store.close()
+
+    asyncio.run(scenario())
+    assert lost == 2
+
+
+def test_a_group_that_is_sent_again_under_another_number_would_be_found(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, lost = Lane.write, 0
+
+    async def written_and_lost(self: Lane, fence: Fence, waves: Sequence[Wave]) -> None:
+        nonlocal lost
+        await write(self, fence._replace(number=fence.number + lost), waves)
+        if not lost:
+            lost += 1
+            raise ConnectionResetError
+
+    async def scenario() -> None:
+        store = await PostgresqlStore.open(database)
+        monkeypatch.setattr(Lane, "write", written_and_lost)
+        try:
+            for number in range(UNITS):
+                await store.submit(counting(number))
+            await check_once(store, UNITS)
+        finally:
+            await store.close()
+
+    with pytest.raises((StoreError, AssertionError)):
+        asyncio.run(scenario())
+
+
+def test_what_is_refused_after_a_lost_connection_is_refused_alone(database: str) -> None:
+    async def scenario() -> None:
+        proxy = Proxy(database)
+        async with proxy.running() as through:
+            store = await PostgresqlStore.open(through)
+            await store.submit(unit_with(task("t1")))
+            proxy.cut()
+            results = await asyncio.gather(
+                store.submit(unit_with(task("t2"))),
+                store.submit(unit_with(task("t1"))),
+                store.submit(unit_with(task("t3"))),
+                return_exceptions=True,
+            )
+            assert [each is None for each in results] == [True, False, True]
+            await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_store_goes_on_when_the_database_is_back_and_tells_meanwhile(database: str) -> None:
+    async def scenario() -> None:
+        proxy = Proxy(database)
+        async with proxy.running() as through:
+            store = await PostgresqlStore.open(through, patience_seconds=20)
+            await store.submit(counting(0))
+            proxy.takes = False
+            proxy.cut()
+            durable = store.submit(counting(1))
+            reading = asyncio.ensure_future(store.task("s", "t0"))
+            await told_of_a_warning(store)
+            assert "has not answered for" in (store.health.warning or "")
+            assert not durable.done()
+            proxy.takes = True
+            await durable
+            assert await reading is not None
+            assert store.health.warning is None
+            await check_once(store, 2)
+            await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_database_that_stays_away_ends_the_store(database: str) -> None:
+    async def scenario() -> None:
+        proxy = Proxy(database)
+        async with proxy.running() as through:
+            failures: list[BaseException] = []
+            store = await PostgresqlStore.open(through, patience_seconds=0.3)
+            store.watch(failures.append)
+            await store.submit(counting(0))
+            proxy.takes = False
+            proxy.cut()
+            with pytest.raises(
+                StoreFailedError, match=r"has not answered for 0.3 s .* nothing that was accepted is lost"
+            ):
+                await store.submit(counting(1))
+            assert len(failures) == 1
+            await store.close()
+        store = await PostgresqlStore.open(database)
+        await check_once(store, 1)
+        await store.close()
+
+    asyncio.run(scenario())
