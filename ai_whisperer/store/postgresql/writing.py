@@ -192,8 +192,9 @@ class PostgresqlWriter:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             except asyncpg.PostgresError as error:
-                if state_of(error) in _AGAIN:
+                if state_of(error) in _AGAIN and pause < _LONGEST_PAUSE_SECONDS:
                     await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                     continue
                 if state_of(error) == State.COMMITTED and self._lost_since is not None:
                     self._found_again()
