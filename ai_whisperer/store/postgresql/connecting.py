@@ -102,8 +102,10 @@ _MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
     (
         (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
         StoreError,
-        "PostgreSQL does not let us in at {where} ({why}). Correct the user and the password in the address, or what "
-        "pg_hba.conf allows.",
+        (
+            "PostgreSQL does not let us in at {where} ({why}). Correct the user and the password in the address, or "
+            "what pg_hba.conf allows."
+        ),
     ),
     (
         (asyncpg.InvalidCatalogNameError,),
@@ -113,26 +115,34 @@ _MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
     (
         (asyncpg.InsufficientPrivilegeError,),
         StoreReadOnlyError,
-        "The user of {where} lacks a right ({why}). As the owner of the database: GRANT CREATE ON DATABASE "
-        f'"{{database}}" TO the user, or CREATE SCHEMA {SCHEMA} AUTHORIZATION the user.',
+        (
+            "The user of {where} lacks a right ({why}). As the owner of the database: GRANT CREATE ON DATABASE "
+            f'"{{database}}" TO the user, or CREATE SCHEMA {SCHEMA} AUTHORIZATION the user.'
+        ),
     ),
     (
         (asyncpg.TargetServerAttributeNotMatched, asyncpg.ReadOnlySQLTransactionError),
         StoreReadOnlyError,
-        "No PostgreSQL at {where} takes writes: what answers there is a standby, or is read-only. Name the host that "
-        "takes them, or all hosts, with commas between them.",
+        (
+            "No PostgreSQL at {where} takes writes: what answers there is a standby, or is read-only. Name the host "
+            "that takes them, or all hosts, with commas between them."
+        ),
     ),
     (
         (asyncpg.UndefinedObjectError, asyncpg.UndefinedFunctionError),
         StoreVersionError,
-        "The PostgreSQL at {where} does not know what is asked of it ({why}): it is probably older than "
-        f"{OLDEST}. Upgrade it, or use another; nothing was changed.",
+        (
+            "The PostgreSQL at {where} does not know what is asked of it ({why}): it is probably older than "
+            f"{OLDEST}. Upgrade it, or use another; nothing was changed."
+        ),
     ),
     (
         (asyncpg.ProtocolViolationError,),
         StoreError,
-        "What answers at {where} does not take our connection ({why}): a pooler, probably. Give the address of "
-        "PostgreSQL itself.",
+        (
+            "What answers at {where} does not take our connection ({why}): a pooler, probably. Give the address "
+            "of PostgreSQL itself."
+        ),
     ),
     (
         (asyncpg.DiskFullError,),
