@@ -355,7 +355,9 @@ class SessionHost:
         if store.failure is not None:
             return _told(store.failure)
         if store.commit_seconds > STALLED_SECONDS:
-            return f"The disk does not answer: a commit has been under way for {store.commit_seconds:.0f} s."
+            return store.warning or (
+                f"The disk does not answer: a commit has been under way for {store.commit_seconds:.0f} s."
+            )
         return None
 
     @property

@@ -171,6 +171,21 @@ def test_a_data_folder_is_copied_and_goes_on_in_postgresql(
     asyncio.run(scenario())
 
 
+def test_nul_in_an_old_text_is_mended_by_the_copy_and_counted_once(database: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await live(tmp_path, None)
+        store = SqliteStore.open(tmp_path)
+        store._writing.execute("UPDATE mail SET body='a' || char(0) || 'b' WHERE sequence=1")
+        await store.close()
+        report = await copying.copy_folder(tmp_path, database)
+        there = await PostgresqlStore.open(database)
+        bodies = [mail.body for mail in await there.mailbox("default", "ben", limit=9)]
+        await there.close()
+        assert bodies.count("a\ufffdb") == report.mended == 1
+
+    asyncio.run(scenario())
+
+
 def test_the_commands_look_after_the_database(
     postgresql_server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,7 @@ from ai_whisperer.errors import (
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql import connecting, migrating
 from ai_whisperer.store.postgresql import lane as lanes
-from ai_whisperer.store.postgresql.addresses import shown
+from ai_whisperer.store.postgresql.addresses import hosts_apart, shown
 from ai_whisperer.store.postgresql.statements import TYPES
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.sqlite import opening
@@ -244,6 +244,12 @@ def test_an_old_server_is_refused(database: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(connecting, "OLDEST", 99)
     with pytest.raises(StoreVersionError, match=r"99 or newer is needed\. Upgrade it"):
         run(lambda: PostgresqlStore.open(database))  # type: ignore[arg-type, return-value]
+
+
+def test_each_host_of_an_address_is_tried_by_itself() -> None:
+    given = "postgresql://me:a,b@h1:1,h2:2/db?sslmode=require"
+    assert hosts_apart(given) == [f"postgresql://me:a,b@{host}/db?sslmode=require" for host in ("h1:1", "h2:2")]
+    assert hosts_apart("postgresql:///db?host=/run") == ["postgresql:///db?host=/run"]
 
 
 def test_the_password_is_not_shown() -> None:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import tempfile
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
-from ai_whisperer.errors import StoreError, StoreFailedError
+from ai_whisperer.errors import StoreError, StoreFailedError, StoreReadOnlyError
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql.lane import Fence, Lane
 from ai_whisperer.store.postgresql.merging import Wave
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.contract.records import task, tell, unit_with
-from tests.postgresql import Server
+from tests.postgresql import VARIABLE, Server, running_server
 
 UNITS = 6
 
@@ -239,3 +242,48 @@ def test_a_database_that_stays_away_ends_the_store(database: str) -> None:
         await store.close()
 
     asyncio.run(scenario())
+
+
+def test_the_store_goes_on_over_a_crash_of_the_server() -> None:
+    if "://" in os.environ.get(VARIABLE, ""):
+        pytest.skip("the server is another's, and is not crashed")
+
+    async def scenario() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="whisperer-pg-")))
+
+            async def started(port: int = 0) -> Server:
+                context = running_server(folder=folder, port=port)
+                stack.push_async_callback(asyncio.to_thread, context.__exit__, None, None, None)
+                return await asyncio.to_thread(context.__enter__)
+
+            server = await started()
+            store = await PostgresqlStore.open(server.address(), patience_seconds=60)
+            try:
+                await store.submit(counting(0))
+                under_way = [store.submit(counting(number)) for number in range(1, UNITS)]
+                await asyncio.to_thread(server.kill)
+                await started(urlsplit(server.address()).port or 0)
+                await asyncio.gather(*under_way)
+                await check_once(store, UNITS)
+            finally:
+                await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_of_several_hosts_the_one_that_takes_writes_is_used(database: str) -> None:
+    async def scenario() -> None:
+        store = await PostgresqlStore.open(database.replace("@", "@127.0.0.1:1,"))
+        await store.submit(counting(0))
+        await check_once(store, 1)
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_takes_no_writes_is_told_of(postgresql_server: Server, database: str) -> None:
+    name = database.rpartition("/")[2]
+    postgresql_server.run(f"ALTER DATABASE {name} SET default_transaction_read_only=on")
+    with pytest.raises(StoreReadOnlyError, match="takes writes: what answers there is a standby, or is read-only"):
+        asyncio.run(PostgresqlStore.open(database))

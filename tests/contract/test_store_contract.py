@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -307,6 +308,21 @@ def test_sqlite_lets_nobody_read_what_is_not_committed() -> None:
         await store.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("change", [{"arrival": 1 << 70}, {"prompt": "\ud800"}], ids=["number", "text"])
+def test_what_no_database_can_keep_is_refused_alone(run: Run, change: dict[str, Any]) -> None:
+    async def scenario(store: Store) -> None:
+        results = await asyncio.gather(
+            store.submit(unit_with(task("t1"), note="a")),
+            store.submit(unit_with(replace(task("t2"), **change), note="b")),
+            store.submit(unit_with(task("t3"), note="c")),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in results] == [type(None), StoreRefusedError, type(None)]
+        assert [note.name for note in await store.notifications("s", after=0, limit=9)] == ["a", "c"]
+
+    run(scenario)
 
 
 def test_nul_in_a_text_that_reaches_the_store_does_no_harm_to_others(run: Run) -> None:

@@ -48,7 +48,7 @@ async def copy(
 ) -> None:
     """Copy the sessions of a data folder into an empty database, and compare both.
 
-    A copy that was cut short goes on where it was when it is run again. The folder stays as it is: it keeps the files
+    A copy that was cut short continues where it was when it is run again. The folder stays as it is: it keeps the files
     of agents. Start a server on both then: whisperer serve --data FOLDER --store ADDRESS
     """
     wanted = _address(call, address)

@@ -42,3 +42,11 @@ def shown(address: str) -> str:
 def database_of(address: str) -> str:
     """The name of the database, as far as the address tells it."""
     return address.partition("://")[2].partition("/")[2].partition("?")[0]
+
+
+def hosts_apart(address: str) -> list[str]:
+    """The address of each of its hosts alone."""
+    scheme, mark, rest = address.partition("://")
+    before, slash, after = rest.partition("/")
+    user, at, hosts = before.rpartition("@")
+    return [f"{scheme}{mark}{user}{at}{host}{slash}{after}" for host in hosts.split(",")]

@@ -9,7 +9,7 @@ import asyncpg
 from asyncpg import Connection
 
 from ai_whisperer.errors import StoreError, StoreFullError, StoreInUseError, StoreReadOnlyError, StoreVersionError
-from ai_whisperer.store.postgresql.addresses import checked_address, database_of, shown
+from ai_whisperer.store.postgresql.addresses import checked_address, database_of, hosts_apart, shown
 
 OLDEST: Final = 14
 SCHEMA: Final = "whisperer"
@@ -46,15 +46,19 @@ _WRITING: Final = {"plan_cache_mode": "force_generic_plan", "enable_hashjoin": "
 
 
 async def connect(address: str, *, name: str, writes: bool = False, seconds: float = CONNECT_SECONDS) -> Connection:
-    """A connection to the host that takes writes; raises what `explained` explains."""
+    """A connection to the first host that takes writes; raises what `explained` explains.
+
+    Each host has so many seconds: one that does not even refuse must not keep us from the next.
+    """
     settings = {**_SETTINGS, **(_WRITING if writes else {}), "application_name": name}
-    async with asyncio.timeout(seconds):
-        return await asyncpg.connect(
-            checked_address(address),
-            target_session_attrs="read-write",
-            server_settings=settings,
-            command_timeout=None,
-        )
+    lost: BaseException | None = None
+    for host in hosts_apart(checked_address(address)):
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncpg.connect(host, target_session_attrs="read-write", server_settings=settings)
+        except LOST as error:
+            lost = error
+    raise lost or OSError("no host is named")
 
 
 async def check_server(connection: Connection, address: str) -> None:
@@ -80,47 +84,88 @@ async def check_server(connection: Connection, address: str) -> None:
 
 def explained(error: BaseException, address: str) -> StoreError:
     """The error of the database as one of ours, which says what to do."""
-    where = shown(address)
     if isinstance(error, StoreError):
         return error
-    made = _explained(error, address, where)
+    words = {"where": shown(address), "database": database_of(address), "why": str(error) or "no answer in time"}
+    for kinds, ours, told in _MEANINGS:
+        if isinstance(error, kinds):
+            made = ours(told.format(**words))
+            break
+    else:
+        made = StoreError(f"The database at {shown(address)} cannot be used: {error or type(error).__name__}.")
     made.__cause__ = error
     return made
 
 
-def _explained(error: BaseException, address: str, where: str) -> StoreError:
-    match error:
-        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return StoreError(
-                f"PostgreSQL does not let us in at {where} ({error}). Correct the user and the password in the "
-                "address, or what pg_hba.conf allows."
-            )
-        case asyncpg.InvalidCatalogNameError():
-            return StoreError(
-                f"There is no database '{database_of(address)}' at {where}. Make it, as a user who may: createdb "
-                f"{database_of(address)}"
-            )
-        case asyncpg.InsufficientPrivilegeError():
-            return StoreReadOnlyError(
-                f"The user of {where} lacks a right ({error}). As the owner of the database: GRANT CREATE ON DATABASE "
-                f'"{database_of(address)}" TO the user, or CREATE SCHEMA {SCHEMA} AUTHORIZATION the user.'
-            )
-        case asyncpg.TargetServerAttributeNotMatched() | asyncpg.ReadOnlySQLTransactionError():
-            return StoreReadOnlyError(
-                f"No PostgreSQL at {where} takes writes: what answers there is a standby, or is read-only. Name the "
-                "host that takes them, or all hosts, with commas between them."
-            )
-        case asyncpg.DiskFullError():
-            return StoreFullError(f"The disk of the PostgreSQL at {where} is full. Free some space and start again.")
-        case asyncpg.TooManyConnectionsError():
-            return StoreInUseError(f"PostgreSQL at {where} takes no more connections. Raise max_connections.")
-        case asyncpg.ClientConfigurationError() | ValueError():
-            return StoreError(f"'{where}' cannot be used as an address ({error}). Correct it (--store).")
-        case TimeoutError() | OSError() | asyncpg.CannotConnectNowError() | asyncpg.PostgresConnectionError():
-            why = str(error) or "no answer in time"
-            return StoreError(f"No PostgreSQL answers at {where} ({why}). Start it, or correct the address (--store).")
-        case _:
-            return StoreError(f"The database at {where} cannot be used: {error or type(error).__name__}.")
+_Kinds = tuple[type[BaseException], ...]
+_MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
+    (
+        (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError),
+        StoreError,
+        (
+            "PostgreSQL does not let us in at {where} ({why}). Correct the user and the password in the address, or "
+            "what pg_hba.conf allows."
+        ),
+    ),
+    (
+        (asyncpg.InvalidCatalogNameError,),
+        StoreError,
+        "There is no database '{database}' at {where}. Make it, as a user who may: createdb {database}",
+    ),
+    (
+        (asyncpg.InsufficientPrivilegeError,),
+        StoreReadOnlyError,
+        (
+            "The user of {where} lacks a right ({why}). As the owner of the database: GRANT CREATE ON DATABASE "
+            f'"{{database}}" TO the user, or CREATE SCHEMA {SCHEMA} AUTHORIZATION the user.'
+        ),
+    ),
+    (
+        (asyncpg.TargetServerAttributeNotMatched, asyncpg.ReadOnlySQLTransactionError),
+        StoreReadOnlyError,
+        (
+            "No PostgreSQL at {where} takes writes: what answers there is a standby, or is read-only. Name the host "
+            "that takes them, or all hosts, with commas between them."
+        ),
+    ),
+    (
+        (asyncpg.UndefinedObjectError, asyncpg.UndefinedFunctionError),
+        StoreVersionError,
+        (
+            "The PostgreSQL at {where} does not know what is asked of it ({why}): it is probably older than "
+            f"{OLDEST}. Upgrade it, or use another; nothing was changed."
+        ),
+    ),
+    (
+        (asyncpg.ProtocolViolationError,),
+        StoreError,
+        (
+            "What answers at {where} does not take our connection ({why}): a pooler, probably. Give the address "
+            "of PostgreSQL itself."
+        ),
+    ),
+    (
+        (asyncpg.DiskFullError,),
+        StoreFullError,
+        "The disk of the PostgreSQL at {where} is full. Free some space and start again.",
+    ),
+    (
+        (asyncpg.TooManyConnectionsError,),
+        StoreInUseError,
+        "PostgreSQL at {where} takes no more connections. Raise max_connections.",
+    ),
+    (
+        (asyncpg.ClientConfigurationError, ValueError),
+        StoreError,
+        "'{where}' cannot be used as an address ({why}). Correct it (--store).",
+    ),
+    (
+        (TimeoutError, OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError),
+        StoreError,
+        "No PostgreSQL answers at {where} ({why}). Start it, or correct the address (--store).",
+    ),
+)
+"""What errors mean, the first that fits."""
 
 
 def state_of(error: BaseException) -> str:

@@ -67,6 +67,7 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
             for number, table in enumerate(_TABLES):
                 await copying.copy(table)
                 on_progress((number + 1) / len(_TABLES) * 0.8)
+            mended = copying.mended
             await copying.check(address)
             await connection.execute("UPDATE meta SET state=$1", migrating.READY)
             on_progress(1.0)
@@ -75,7 +76,7 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
                 address=shown(address),
                 rows=copying.rows,
                 written=copying.written,
-                mended=copying.mended,
+                mended=mended,
             )
     except apsw.Error as error:
         raise opening.explained(error, path) from error

@@ -58,6 +58,7 @@ class Lane:
         self._address = address
         self._name = name
         self._connection: Connection | None = None
+        self._was_connected = False
         self._statements: dict[tuple[frozenset[Part], bool], tuple[tuple[Part, ...], PreparedStatement]] = {}
 
     async def connected(self) -> Connection:
@@ -66,13 +67,14 @@ class Lane:
             self._statements.clear()
             connection = await connect(self._address, name=self._name, writes=True)
             try:
-                await connection.execute(_END_FORMER, self._name)
+                if self._was_connected:
+                    await connection.execute(_END_FORMER, self._name)
                 await connection.fetchval("SELECT pg_try_advisory_lock($1)", _IN_USE)
                 await _keep_commits_durable(connection)
             except BaseException:
                 connection.terminate()
                 raise
-            self._connection = connection
+            self._connection, self._was_connected = connection, True
         return self._connection
 
     async def take(self) -> Connection:

@@ -78,5 +78,5 @@ async def check_ready(connection: Connection, address: str) -> None:
     if await connection.fetchval("SELECT state FROM meta") == COPYING:
         raise StoreInUseError(
             f"The copy of a data folder into {shown(address)} has not ended. Run `whisperer store copy` again, which "
-            "goes on where it was."
+            "continues where it was."
         )

@@ -95,7 +95,7 @@ class PostgresqlWriter:
         since = asyncio.get_running_loop().time() - self._lost_since
         return (
             f"PostgreSQL at {shown(self._address)} has not answered for {since:.0f} s. It is tried again, up to "
-            f"{self._patience_seconds:g} s; until then nothing goes on, and nothing is lost."
+            f"{self._patience_seconds:g} s; until then everything waits, and nothing is lost."
         )
 
     async def _commit(self, group: Group, done: Done) -> None:
@@ -192,8 +192,9 @@ class PostgresqlWriter:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             except asyncpg.PostgresError as error:
-                if state_of(error) in _AGAIN:
+                if state_of(error) in _AGAIN and pause < _LONGEST_PAUSE_SECONDS:
                     await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                     continue
                 if state_of(error) == State.COMMITTED and self._lost_since is not None:
                     self._found_again()
@@ -222,7 +223,7 @@ class PostgresqlWriter:
                 lost = f"{error} commits" if str(error).isdigit() else "commits"
                 return StoreLostError(
                     f"The PostgreSQL that answers at {shown(self._address)} has lost {lost} that were acknowledged: a "
-                    "standby that was behind took over. Start again to go on without them; let the primary wait for "
+                    "standby that was behind took over. Start again to continue without them; let the primary wait for "
                     "its standby (synchronous_standby_names) to lose none."
                 )
             case State.SESSIONS_LOST:
