@@ -33,7 +33,7 @@ _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Z
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _StoreAddress = Annotated[str, Meta(pattern=r"^postgres(ql)?://\S+\Z")]
 _Age = Annotated[str, Meta(pattern=r"^\d{1,6}(\.\d{1,6})?[smhdw]\Z")]
-EventLoop = Literal["auto", "uvloop", "asyncio"]
+EventLoop = Literal["asyncio", "uvloop"]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 
 
@@ -190,11 +190,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 10.0
     event_loop: Annotated[
         EventLoop,
-        Meta(
-            description="What a server runs on: auto is uvloop where it is installed, and else the event loop of "
-            "Python, which is asyncio."
-        ),
-    ] = "auto"
+        Meta(description="What a server runs on: the event loop of Python, or uvloop, which has to be installed."),
+    ] = "asyncio"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{field.name}={field.shown(getattr(self, field.name))!r}" for field in FIELDS)

@@ -40,7 +40,7 @@ class Complaint(msgspec.Struct, frozen=True, kw_only=True):
 class ServerProcess:
     """The server of the demo. Started again, it is found at the same address, with what was on disk."""
 
-    def __init__(self, data: Path, *, port: int, model: str, event_loop: EventLoop = "auto") -> None:
+    def __init__(self, data: Path, *, port: int, model: str, event_loop: EventLoop = "asyncio") -> None:
         self.data = data
         self._port = port
         self.model = model

@@ -1,4 +1,4 @@
-"""The event loop of a process that is there to serve: that of uvloop where it is installed, else Python's own."""
+"""The event loop of a process that is there to serve: Python's own, or that of uvloop where somebody wants it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ def loop_factory(event_loop: EventLoop) -> LoopFactory | None:
     try:
         import uvloop
     except ImportError as error:
-        if event_loop == "auto":
-            return None
         raise SettingsError(
             "The setting event_loop is uvloop, which is not installed. Install it (pip install uvloop), or leave the "
             "setting out."

@@ -12,7 +12,7 @@ from ai_whisperer.cli.doctor.findings import Level
 from ai_whisperer.cli.doctor.machine import check_event_loop
 from ai_whisperer.errors import SettingsError
 from ai_whisperer.server.event_loop import name_of, run
-from ai_whisperer.settings import EventLoop
+from ai_whisperer.settings import Settings
 
 PROGRAM = """
 import asyncio, sys
@@ -35,23 +35,17 @@ def without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
 
 
-@pytest.mark.parametrize("event_loop", ["auto", "uvloop"])
-def test_where_uvloop_is_installed_servers_run_on_it(event_loop: EventLoop) -> None:
+def test_whoever_wants_uvloop_gets_it() -> None:
     pytest.importorskip("uvloop")
-    assert name_of(event_loop).startswith("uvloop ")
-    ran = subprocess.run([sys.executable, "-c", PROGRAM, event_loop], check=True, capture_output=True, text=True)
+    assert name_of("uvloop").startswith("uvloop ")
+    ran = subprocess.run([sys.executable, "-c", PROGRAM, "uvloop"], check=True, capture_output=True, text=True)
     assert ran.stdout == "uvloop\n"
 
 
-def test_whoever_wants_the_event_loop_of_python_gets_it() -> None:
-    assert run(module_of_loop(), "asyncio") == "asyncio"
-    assert name_of("asyncio") == "asyncio"
-
-
-@pytest.mark.usefixtures("without_uvloop")
-def test_without_uvloop_servers_run_on_that_of_python() -> None:
-    assert run(module_of_loop(), "auto") == "asyncio"
-    assert check_event_loop("auto").found == "asyncio"
+def test_servers_run_on_the_event_loop_of_python_unless_somebody_wants_another() -> None:
+    usual = Settings().event_loop
+    assert run(module_of_loop(), usual) == "asyncio"
+    assert check_event_loop(usual).found == "asyncio"
 
 
 @pytest.mark.usefixtures("without_uvloop")
@@ -61,3 +55,20 @@ def test_whoever_names_uvloop_without_having_it_is_told_how_to_get_it() -> None:
     finding = check_event_loop("uvloop")
     assert finding.level is Level.PROBLEM
     assert "pip install uvloop" in finding.advice
+
+
+def test_a_program_that_closes_its_output_and_lives_on_is_noticed() -> None:
+    async def main() -> None:
+        pipe = asyncio.subprocess.PIPE
+        program = "import os, sys; os.close(1); sys.stdin.read()"
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdin=pipe, stdout=pipe)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(30):
+                assert await process.stdout.read() == b""
+        finally:
+            process.stdin.close()
+            await process.wait()
+
+    run(main(), Settings().event_loop)

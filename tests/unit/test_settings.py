@@ -84,7 +84,7 @@ def test_every_setting_is_described_and_can_be_set_in_the_environment(tmp_path: 
         "limits": "max_tokens=5",
         "mcp": '{"a": {"command": "b"}}',
         "sandbox": "rlimits",
-        "event_loop": "asyncio",
+        "event_loop": "uvloop",
         "folders": "a=b",
         "create_missing": "no",
         "prune_older_than": "12h",
