@@ -47,7 +47,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _StoreAddress | None,
         Meta(
             description="Address of the PostgreSQL database that keeps the sessions; without it the data folder does.",
-            extra={"secret": True, "expected": "an address such as postgresql://USER:PASSWORD@HOST:5432/DATABASE"},
+            extra={
+                "secret": True,
+                "expected": "an address such as postgresql://HOST:5432/DATABASE, with USER:PASSWORD@ before the host",
+            },
         ),
     ] = None
     store_patience_seconds: Annotated[

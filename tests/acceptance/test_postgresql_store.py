@@ -202,6 +202,8 @@ def test_the_commands_look_after_the_database(
         assert main(["backup", str(tmp_path / "x.zip"), "--store", address]) != 0
     assert main(["store", "check"]) == 1
     assert "Name the database" in capsys.readouterr().err
+    assert main(["store", "check", "mysql://HOST/db"]) == 1
+    assert "Write it like postgresql://HOST:5432/DATABASE, with USER:PASSWORD@" in capsys.readouterr().err
     assert main(["store", "copy", str(tmp_path / "none"), "postgresql://h/d"]) == 1
     assert "There is no database in" in capsys.readouterr().err
 

@@ -279,6 +279,26 @@ def test_an_exported_session_comes_back_as_it_was_under_its_id_and_another(lived
     asyncio.run(go_on())
 
 
+def test_tasks_of_an_imported_session_are_listed_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    folder, target = tmp_path / "data", tmp_path / "target"
+
+    async def listed_in(data: Path) -> list[str]:
+        async with opened(data) as manager:
+            return [task.id for task in await manager.list_tasks()]
+
+    async def send() -> None:
+        async with opened(folder) as manager:
+            await manager.create_agent("ben", auto_start=False)
+            for name in ("z", "m", "a", "k"):
+                await manager.send_task("ben", "waits", task_id=name)
+
+    asyncio.run(send())
+    listed(folder)
+    export_session(folder, "default", tmp_path / "s.zip")
+    import_into_folder(target, tmp_path / "s.zip")
+    assert asyncio.run(listed_in(target)) == asyncio.run(listed_in(folder)) == ["k", "a", "m", "z"]
+
+
 def test_an_export_is_readable(lived: Path, tmp_path: Path) -> None:
     export_session(lived, "default", tmp_path / "s.zip")
     with zipfile.ZipFile(tmp_path / "s.zip") as archive:

@@ -10,6 +10,7 @@ import typer
 
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.errors import InvalidInputError, StoreError
+from ai_whisperer.store.postgresql.addresses import EXAMPLE, checked_address
 
 if TYPE_CHECKING:
     from ai_whisperer.store.postgresql.checking import DatabaseReport
@@ -29,7 +30,8 @@ def register(app: typer.Typer) -> None:
 
 async def check(call: Call, address: AddressArgument = None) -> None:
     """Look whether the database can keep the sessions, and how it does. Nothing is changed."""
-    report = await _loaded("checking").check(_address(call, address))
+    wanted = _address(call, address)
+    report = await _loaded("checking").check(wanted)
     call.output.told(report, _in_words(report))
 
 
@@ -65,8 +67,8 @@ async def copy(
 def _address(call: Call, given: str | None) -> str:
     wanted = given or call.settings.values.store
     if wanted is None:
-        raise InvalidInputError("Name the database: whisperer store … postgresql://USER@HOST/DATABASE, or set store.")
-    return wanted
+        raise InvalidInputError(f"Name the database, or set store. Its address looks like {EXAMPLE}.")
+    return checked_address(wanted)
 
 
 def _loaded(name: str) -> ModuleType:

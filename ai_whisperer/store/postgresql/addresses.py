@@ -7,7 +7,8 @@ from urllib.parse import parse_qsl
 from ai_whisperer.errors import StoreError
 
 SCHEMES = ("postgresql", "postgres")
-_EXAMPLE = "postgresql://USER:PASSWORD@HOST:5432/DATABASE"
+EXAMPLE = "postgresql://HOST:5432/DATABASE, with USER:PASSWORD@ before the host"
+"""Not in one piece: what looks like a password in an address is hidden in messages."""
 
 
 def is_address(given: str) -> bool:
@@ -20,7 +21,7 @@ def checked_address(given: str) -> str:
     scheme, mark, rest = given.partition("://")
     if scheme not in SCHEMES or not mark or not rest:
         raise StoreError(
-            f"'{shown(given)}' is no address of a PostgreSQL database. Write it like {_EXAMPLE}; several hosts are "
+            f"'{shown(given)}' is no address of a PostgreSQL database. Write it like {EXAMPLE}; several hosts are "
             "HOST1:5432,HOST2:5432."
         )
     return given

@@ -30,6 +30,9 @@ from ai_whisperer.store.sqlite.backup import one_moment
 from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import OF_A_SESSION, Column, Kind, Table
 
+_IN_ORDER_OF_COMING = (tables.TASK, tables.EVENT)
+"""Their rows are listed in the order in which they were inserted, so they are written in that order."""
+
 
 def export_session(
     data: str | Path, session_id: str, file: str | Path, *, on_progress: Progress = lambda _: None
@@ -103,7 +106,8 @@ def _session_in(connection: apsw.Connection, session_id: str) -> SessionRecord:
 
 def _lines_of(connection: apsw.Connection, table: Table[Any], session_id: str) -> Iterator[dict[str, Any]]:
     """The rows of a session as people read them: by the names of the columns, without the session and the packing."""
-    sql = f"SELECT * FROM {table.name} WHERE session_id=? ORDER BY {', '.join(table.key)}"  # noqa: S608
+    order = "rowid" if table in _IN_ORDER_OF_COMING else ", ".join(table.key)
+    sql = f"SELECT * FROM {table.name} WHERE session_id=? ORDER BY {order}"  # noqa: S608
     if table is tables.NOTIFICATION:
         shapes = [tables.SHAPE.read(row) for row in connection.execute(queries.SHAPES)]
         read = readers.notification_reader(Packing(shapes))
