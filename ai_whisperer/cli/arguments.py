@@ -23,7 +23,7 @@ def seconds_of(text: str) -> float:
     """The seconds of a length of time, which is written as a number of them or with units."""
     seconds = seconds_in(text)
     if seconds is None or not math.isfinite(seconds):
-        raise typer.BadParameter(f"{text!r} is not a length of time. Write 90 (seconds), 90s, 15min, 1h 30min or 2d.")
+        raise typer.BadParameter(f"{text!r} is not a length of time. Write 90 (seconds), 15min, 1h 30min, 2d or 1w.")
     return seconds
 
 
