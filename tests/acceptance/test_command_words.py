@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.acceptance.command_stage import Whisperer
 
 
@@ -22,3 +26,39 @@ def test_a_task_that_was_erased_says_so_wherever_its_answer_is_looked_for(whispe
     assert shown[-1].startswith("The content of task gone was erased on 2")
     (line,) = [line for line in whisperer.ok("tasks", "--agent", "ann").splitlines() if line.startswith("gone ")]
     assert line.split()[-2:] == ["erased", "erased"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tasks", "send", "ann", "x", "--deliver", "nextstep"], "'nextstep' is not one of in-turn, next-step."),
+        (["tasks", "send", "ann", "x", "--priority", "hgh"], "'--priority' / '-p': 'hgh' is not one of 'urgent'"),
+        (["schedule", "create", "ann", "--prompt", "x"], "Give --cron or --every: one of them is needed."),
+        (["schedule", "create", "ann", "--every", "1h"], "Give --prompt or --event: one of them is needed."),
+        (
+            ["schedule", "create", "ann", "--prompt", "x", "--every", "1h", "--cron", "* * * * *"],
+            "Give --cron or --every: not both.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_in_the_words_of_the_option(
+    whisperer: Whisperer, arguments: list[str], told: str
+) -> None:
+    refused = whisperer(*arguments)
+    assert refused.code != 0
+    assert told in refused.err
+
+
+def test_both_spellings_of_when_a_message_is_heard_are_taken(whisperer: Whisperer) -> None:
+    whisperer.ok("agents", "create", "ben")
+    for deliver in ("in-turn", "in_turn"):
+        assert whisperer.ok("tasks", "send", "ben", "Hi", "--deliver", deliver, "--wait") == "Done: Hi\n"
+
+
+def test_a_keyword_of_a_schema_that_is_misspelt_is_told_in_whole_sentences(
+    whisperer: Whisperer, tmp_path: Path
+) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"propertes": {}}')
+    refused = whisperer("tasks", "send", "ann", "x", "--output-schema", str(schema))
+    assert "Did you mean 'properties'? Nothing was changed." in refused.err
