@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,17 @@ def test_a_keyword_of_a_schema_that_is_misspelt_is_told_in_whole_sentences(
     schema.write_text('{"propertes": {}}')
     refused = whisperer("tasks", "send", "ann", "x", "--output-schema", str(schema))
     assert "Did you mean 'properties'? Nothing was changed." in refused.err
+
+
+def test_a_task_that_joined_another_is_shown_with_that_task_and_its_step(whisperer: Whisperer) -> None:
+    whisperer.ok("agents", "create", "cat")
+    with whisperer.watching() as watching:
+        whisperer.ok("tasks", "send", "cat", "two steps", "--id", "host")
+        while json.loads(watching.line_with('"async.task.started"'))["params"]["taskId"] != "host":
+            pass
+        whisperer.ok("tasks", "send", "cat", "hurry", "--id", "guest", "--thread", "host", "--deliver", "next-step")
+        whisperer.ok("tasks", "wait", "host")
+    (step,) = {each["joinedStep"] for each in whisperer.json("tasks") if each["taskId"] == "guest"}
+    shown = whisperer.ok("tasks", "show", "guest")
+    assert f"joined:    task host, before step {step.removeprefix('host.')}\n" in shown
+    assert "joined:" not in whisperer.ok("tasks", "show", "host")

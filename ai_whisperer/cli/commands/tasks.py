@@ -30,7 +30,7 @@ from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.core.attachments import described
 from ai_whisperer.core.moments import moment
-from ai_whisperer.core.tasks import check_not_erased, erased_in_words
+from ai_whisperer.core.tasks import check_not_erased, erased_in_words, host_of
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import (
     Budget,
@@ -135,6 +135,7 @@ async def show(
             ("thread", record.thread_id),
             ("priority", record.priority),
             ("caused by", record.cause),
+            ("joined", _joined(record)),
             ("created", moment(record.created_at)),
             ("started", moment(record.started_at)),
             ("finished", moment(record.finished_at)),
@@ -265,6 +266,13 @@ def _show_answer(call: Call, task: TaskRecord) -> None:
     if task.state is not TaskState.COMPLETED:
         error = task.error or Failure(code="task_ended", message="no reason was recorded.")
         raise TaskEndedError(f"Task {task.id} of {task.agent_id} ended as {task.state}: {error.message}")
+
+
+def _joined(task: TaskRecord) -> str:
+    """The task that it has joined, and the step of that before which its prompt was said."""
+    if task.joined_step is None:
+        return ""
+    return f"task {host_of(task)}, before step {task.joined_step.rpartition('.')[2]}"
 
 
 def _prompt(task: TaskRecord) -> str:
