@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from ai_whisperer.domain.clock import LENGTHS_PATTERN
 from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.mcp_config import McpServerConfig
@@ -32,7 +33,7 @@ _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z"
 _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _StoreAddress = Annotated[str, Meta(pattern=r"^postgres(ql)?://\S+\Z")]
-_Age = Annotated[str, Meta(pattern=r"^\d{1,6}(\.\d{1,6})?[smhdw]\Z")]
+_Age = Annotated[str, Meta(pattern=rf"(?i)^{LENGTHS_PATTERN}\Z", max_length=20)]
 EventLoop = Literal["asyncio", "uvloop"]
 _A_TOKEN = "visible ASCII characters without a space"  # noqa: S105
 
@@ -150,7 +151,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _Age | None,
         Meta(
             description="How long what has ended is kept; what is older is pruned once a day. All is kept if unset.",
-            extra={"expected": "an age such as 30d, 12h or 8w"},
+            extra={"expected": "an age such as 30d, 12h, 1h 30min or 8w"},
         ),
     ] = None
     session: Annotated[

@@ -14,7 +14,7 @@ import typer
 
 from ai_whisperer.core.moments import seconds_in
 from ai_whisperer.core.output_schemas import checked_schema
-from ai_whisperer.domain.tasks import Priority
+from ai_whisperer.domain.tasks import Deliver, Priority
 
 _SHORTEST_SECONDS = 0.001
 
@@ -23,7 +23,7 @@ def seconds_of(text: str) -> float:
     """The seconds of a length of time, which is written as a number of them or with units."""
     seconds = seconds_in(text)
     if seconds is None or not math.isfinite(seconds):
-        raise typer.BadParameter(f"{text!r} is not a length of time. Write 90 (seconds), 90s, 15min, 1h 30min or 2d.")
+        raise typer.BadParameter(f"{text!r} is not a length of time. Write 90 (seconds), 15min, 1h 30min, 2d or 1w.")
     return seconds
 
 
@@ -39,6 +39,14 @@ def seconds_option(*names: str, help: str, callback: Callable[[float | None], fl
     return typer.Option(*names, parser=seconds_of, metavar="TIME", help=help, callback=callback)
 
 
+def _delivery(given: str) -> str:
+    """The same value, if it is one; else an error with the values as the option spells them."""
+    choices = [each.replace("_", "-") for each in Deliver]
+    if given.replace("_", "-") not in choices:
+        raise typer.BadParameter(f"{given!r:.60} is not one of {', '.join(choices)}.")
+    return given
+
+
 PriorityOption = Annotated[
     Priority, typer.Option("--priority", "-p", help="How important it is.", show_choices=True, case_sensitive=False)
 ]
@@ -47,6 +55,7 @@ DeliverOption = Annotated[
     typer.Option(
         "--deliver",
         metavar="in-turn|next-step",
+        callback=_delivery,
         help="When it is heard: in its turn, or before the next step of the task at work.",
     ),
 ]

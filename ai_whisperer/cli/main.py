@@ -118,7 +118,7 @@ def _told(error: Exception) -> tuple[int, str, str]:
 
 
 def _usage(error: typer.TyperException) -> str:
-    message = error.format_message()
+    message = error.format_message().replace(": Value error, ", ": ", 1)  # pydantic's words for a wrong choice
     context = getattr(error, "ctx", None)
     if context is None:
         return message

@@ -6,10 +6,11 @@ import re
 from datetime import UTC, datetime
 from itertools import pairwise
 
-_LENGTH = r"(\d+(?:\.\d+)?) ?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)"
-_LENGTHS = re.compile(rf"{_LENGTH}(?![a-z])", re.IGNORECASE)
-_LENGTHS_ONLY = re.compile(rf"(?:{_LENGTH}(?![a-z])[ ,]*)+", re.IGNORECASE)
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+from ai_whisperer.domain.clock import LENGTH_PATTERN, LENGTHS_PATTERN
+
+_LENGTHS = re.compile(LENGTH_PATTERN, re.IGNORECASE)
+_LENGTHS_ONLY = re.compile(LENGTHS_PATTERN, re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -29,11 +30,16 @@ def timestamp(at: float) -> str:
 
 
 def seconds_in(text: str) -> float | None:
-    """The seconds of a length of time as people write it: `90`, `1h`, `1h 30min`, `2 days`; None if it is none."""
+    """The seconds of a length of time as people write it: `90`, `1h 30min`, `2 days`, `1w`; None if it is none."""
     try:
         return float(text)
     except ValueError:
-        parts = _LENGTHS.findall(text) if _LENGTHS_ONLY.fullmatch(text.strip()) else []
+        return seconds_by_units(text)
+
+
+def seconds_by_units(text: str) -> float | None:
+    """The seconds of a length of time whose numbers all have units; None if it is none."""
+    parts = _LENGTHS.findall(text) if _LENGTHS_ONLY.fullmatch(text.strip()) else []
     return sum(float(count) * _SECONDS[unit[0].lower()] for count, unit in parts) if parts else None
 
 

@@ -111,7 +111,8 @@ def _check_ends(root: dict[str, Any]) -> None:
 
 def _wrong(path: str, complaint: str) -> InvalidInputError:
     where = f" at `{path}`" if path else ""
-    return InvalidInputError(f"The output schema is not valid{where}: {complaint}. Nothing was changed.")
+    end = "" if complaint.endswith("?") else "."
+    return InvalidInputError(f"The output schema is not valid{where}: {complaint}{end} Nothing was changed.")
 
 
 def _kind(value: Any) -> str:

@@ -10,20 +10,20 @@ import math
 import re
 from collections.abc import Container
 
+from ai_whisperer.core.moments import seconds_by_units
 from ai_whisperer.domain.mail import USER, MailState
 from ai_whisperer.domain.retention import ThreadStanding
 from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.errors import InvalidInputError
 
-SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
-_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+_NUMBER = re.compile(r"\d{1,40}(?:\.\d{1,40})?")
 _LONGEST_SECONDS = 100 * 366 * 86_400.0
-_EXPECTED = "a number with a unit: s, m (minutes), h, d or w, such as 30d"
+_EXPECTED = "a length of time with its unit, such as 30d, 8w, 12h, 1h 30min or 90s"
 _SETTLED_MAIL = frozenset((MailState.READ, MailState.REPLIED, MailState.ARCHIVED))
 
 
 def age_in_seconds(age: str | float) -> float:
-    """How old something is that is written as `30d` or `12h`, or given in seconds; raises `InvalidInputError`."""
+    """How old something is that is written as `30d` or `1h 30min`, or given in seconds; raises `InvalidInputError`."""
     if isinstance(age, str):
         return _written(age)
     if isinstance(age, bool) or not isinstance(age, int | float) or not 0 <= age <= _LONGEST_SECONDS:
@@ -32,14 +32,12 @@ def age_in_seconds(age: str | float) -> float:
 
 
 def _written(age: str) -> float:
-    found = _AGE.fullmatch(age.strip().lower())
-    if found is None:
+    text = age.strip()
+    if _NUMBER.fullmatch(text):  # seconds elsewhere: whoever means days would lose nearly everything
+        raise InvalidInputError(f"{age[:50]!r} is no age: write {_EXPECTED}. Did you mean {text}d?")
+    seconds = seconds_by_units(text)
+    if seconds is None:
         raise InvalidInputError(f"{age[:50]!r} is no age: write {_EXPECTED}.")
-    number, unit = found.groups()
-    if unit not in SECONDS_OF:
-        meant = next((each for each in SECONDS_OF if unit.startswith(each)), "d")
-        raise InvalidInputError(f"{age[:50]!r} is no age: write {_EXPECTED}. Did you mean {number}{meant}?")
-    seconds = float(number) * SECONDS_OF[unit]
     if not math.isfinite(seconds) or seconds > _LONGEST_SECONDS:
         raise InvalidInputError(f"{age[:50]!r} is too long: at most 100 years.")
     return seconds

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ai_whisperer.core.marks import as_json, named, quoted, said, without_marks
+from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.conversation import ChannelResponse
 from ai_whisperer.domain.events import EventRecord
@@ -78,14 +79,23 @@ def summary_of(task: TaskRecord) -> str:
 
 def check_answered(task: TaskRecord) -> ChannelResponse:
     """The answer of a task that has ended; raises `TaskEndedError` if it ended without one."""
-    if task.erased_at is not None:
-        raise TaskEndedError(
-            f"Task {task.id} ended as {task.state} and was erased since: its answer is not kept. It was not done again."
-        )
+    check_not_erased(task)
     if task.result is None:
         why = task.error.message if task.error else "no reason was recorded"
         raise TaskEndedError(f"Task {task.id} ended as {task.state}: {why}")
     return task.result
+
+
+def check_not_erased(task: TaskRecord) -> None:
+    """Raise `TaskEndedError` if only the standing of the task is kept."""
+    if task.erased_at is not None:
+        raise TaskEndedError(f"{erased_in_words(task)} It ended as {task.state}. It was not done again.")
+
+
+def erased_in_words(task: TaskRecord) -> str:
+    """Since when a task that was erased has no content, in a sentence."""
+    erased_on = moment(task.erased_at)
+    return f"The content of task {task.id} was erased on {erased_on}; its answer is not there any longer."
 
 
 def whole_answer(parts: Sequence[TaskRecord]) -> str:

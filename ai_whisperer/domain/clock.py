@@ -7,6 +7,12 @@ import time
 from functools import partial
 from typing import Protocol
 
+LENGTH_PATTERN = r"(\d+(?:\.\d+)?) ?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?)(?![a-zA-Z])"
+"""A number with a unit of time, whatever the case of its letters."""
+
+LENGTHS_PATTERN = rf"(?:{LENGTH_PATTERN}[ ,]*)+"
+"""A length of time whose numbers all have units: `15min`, `1h 30min`."""
+
 
 class Clock(Protocol):
     """The clock on the wall, which somebody may set at any moment, and a count of seconds, which nobody can."""

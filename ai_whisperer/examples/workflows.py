@@ -162,7 +162,8 @@ async def _news(client: Client, senders: tuple[str, ...]) -> str:
 def troubles_of(tasks: Iterable[TaskRecord]) -> list[str]:
     """What became of the tasks that did not end well, each in a sentence."""
     return [
-        f"The task of {task.agent_id} is {task.state}: {task.error.message if task.error else 'no reason was recorded'}"
+        f"Task {task.id} of {task.agent_id} {'ended as' if task.state.ended else 'is'} {task.state}: "
+        f"{task.error.message if task.error else 'no reason was recorded.'}"
         for task in tasks
         if task.state not in WELL
     ]

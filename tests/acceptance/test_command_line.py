@@ -400,7 +400,10 @@ def test_usage_is_counted_for_each_agent_and_in_all(whisperer: Whisperer, agent:
     report = whisperer.json("usage")
     assert report["agents"][agent]["tasks"] == 1
     assert report["total"]["usage"]["inputTokens"] >= report["agents"][agent]["usage"]["inputTokens"] > 0
-    assert whisperer.ok("usage").splitlines()[-1].startswith("TOTAL ")
+    lines = whisperer.ok("usage").splitlines()
+    assert lines[-1].startswith("TOTAL ")
+    titles = re.split(" {2,}", lines[0])
+    assert len(titles) == len(set(titles))
 
 
 def test_the_usage_of_a_task_is_counted_apart(whisperer: Whisperer, agent: str) -> None:

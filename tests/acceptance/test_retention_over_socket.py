@@ -51,7 +51,7 @@ def test_a_stream_continues_past_a_pruned_log_and_says_so(server: StagedServer, 
 
 def test_a_bad_age_is_refused_before_it_is_sent(server: StagedServer, session_id: str) -> None:
     async def scenario(client: Client) -> None:
-        for age in ("soon", "30 days", -1, True):
+        for age in ("soon", "30", "30 moons", -1, True):
             with pytest.raises(InvalidInputError):
                 await client.prune(older_than=age)
 

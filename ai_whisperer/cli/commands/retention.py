@@ -23,7 +23,7 @@ async def prune(
     call: Following,
     *,
     older_than: Annotated[
-        str, typer.Option("--older-than", metavar="AGE", help="How long what has ended is kept: 30d, 12h and the like.")
+        str, typer.Option("--older-than", metavar="AGE", help="How long what has ended is kept: 30d, 8w, 1h 30min.")
     ] = "30d",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would go.")] = False,
     everywhere: Annotated[

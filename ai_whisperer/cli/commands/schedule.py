@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -16,6 +16,7 @@ from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.schedules import MissedRuns, ScheduleRecord
 from ai_whisperer.domain.sessions import IdKind
+from ai_whisperer.errors import InvalidInputError
 
 ScheduleId = Annotated[
     str, typer.Argument(metavar="SCHEDULE", help="The id of the schedule, or how it begins."), IdKind.SCHEDULE
@@ -54,6 +55,8 @@ async def create(
 ) -> None:
     """Give an agent a prompt, or broadcast an event, on a schedule."""
     data = json_of(payload, option="--payload")
+    _check_one_of({"--cron": cron, "--every": every})
+    _check_one_of({"--prompt": prompt, "--event": event})
     async with call.server() as client:
         record = await client.create_schedule(
             agent,
@@ -68,6 +71,13 @@ async def create(
             schedule_id=schedule_id,
         )
     _tell_next(call, record)
+
+
+def _check_one_of(options: Mapping[str, object]) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) != 1:
+        what = "not both" if given else "one of them is needed"
+        raise InvalidInputError(f"Give {' or '.join(options)}: {what}.")
 
 
 async def pause(call: Connected, schedule: ScheduleId) -> None:

@@ -30,6 +30,7 @@ from ai_whisperer.cli.short_ids import whole_id
 from ai_whisperer.cli.steps import STEPS, whole_step
 from ai_whisperer.core.attachments import described
 from ai_whisperer.core.moments import moment
+from ai_whisperer.core.tasks import check_not_erased, erased_in_words, host_of
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.tasks import (
     Budget,
@@ -42,6 +43,9 @@ from ai_whisperer.domain.tasks import (
     ThreadSummary,
 )
 from ai_whisperer.errors import InvalidInputError, TaskEndedError
+
+_ERASED = "erased"
+"""What stands where content was."""
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of the task, or how it begins."), IdKind.TASK]
 
@@ -131,6 +135,7 @@ async def show(
             ("thread", record.thread_id),
             ("priority", record.priority),
             ("caused by", record.cause),
+            ("joined", _joined(record)),
             ("created", moment(record.created_at)),
             ("started", moment(record.started_at)),
             ("finished", moment(record.finished_at)),
@@ -138,7 +143,7 @@ async def show(
             ("tokens", tokens(record.usage)),
             ("cost", cost(record.usage)),
             ("error", "" if record.error is None else f"{record.error.code}: {record.error.message}"),
-            ("prompt", record.prompt),
+            ("prompt", _prompt(record)),
             *([] if record.parts is None else [("with", ", ".join(map(described, record.parts)))]),
         ],
     )
@@ -148,7 +153,9 @@ async def show(
     elif steps:
         call.output.text("")
         call.output.rows(steps, STEPS)
-    if record.result is not None:
+    if record.erased_at is not None:
+        call.output.text(f"\n{erased_in_words(record)}")
+    elif record.result is not None:
         call.output.text(f"\n{record.result.final}")
 
 
@@ -255,12 +262,26 @@ def _show_answer(call: Call, task: TaskRecord) -> None:
         call.output.json(task)
     elif answer:
         call.output.text(answer)
+    check_not_erased(task)
     if task.state is not TaskState.COMPLETED:
         error = task.error or Failure(code="task_ended", message="no reason was recorded.")
         raise TaskEndedError(f"Task {task.id} of {task.agent_id} ended as {task.state}: {error.message}")
 
 
+def _joined(task: TaskRecord) -> str:
+    """The task that it has joined, and the step of that before which its prompt was said."""
+    if task.joined_step is None:
+        return ""
+    return f"task {host_of(task)}, before step {task.joined_step.rpartition('.')[2]}"
+
+
+def _prompt(task: TaskRecord) -> str:
+    return task.prompt if task.erased_at is None else _ERASED
+
+
 def _outcome(task: TaskRecord) -> str:
+    if task.erased_at is not None:
+        return _ERASED
     if task.error is not None:
         return task.error.message
     return "" if task.result is None else task.result.final
@@ -273,7 +294,7 @@ TASKS: Sequence[Column[TaskRecord]] = (
     Column("STATE", lambda each: each.state, whole=True, style=style_of),
     Column("CREATED", lambda each: moment(each.created_at)),
     Column("PROGRESS", progress),
-    Column("PROMPT", lambda each: each.prompt),
+    Column("PROMPT", _prompt),
     Column("RESULT", _outcome),
 )
 THREADS: Sequence[Column[ThreadSummary]] = (
