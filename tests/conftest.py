@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests import postgresql
@@ -18,6 +19,11 @@ _SHARED = pytest.StashKey[dict[str, tuple[str, Held]]]()
 _LEFT = pytest.StashKey[list[str]]()
 """What is to be said of leaks when the test that is being torn down has ended."""
 _HOLDING_NOTHING = ("nowhere", "_nothing_is_left_by_the_file")
+
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")  # no test fails because others use the machine
 
 
 @pytest.hookimpl(wrapper=True)
