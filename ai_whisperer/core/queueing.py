@@ -118,11 +118,11 @@ class WorkQueue:
         thread_id = _thread(item)
         if type(item) is MailRecord and item.awaited:
             return None
-        if self._busy and thread_id in self._busy:
-            return thread_id
         if self._held and isinstance(item, MailRecord):
-            return self._held.get((item.sender, item.priority))
-        return None
+            held_by = self._held.get((item.sender, item.priority))
+            if held_by is not None:  # also if its own thread is busy: when this one is free, that is looked at again
+                return held_by
+        return thread_id if self._busy and thread_id in self._busy else None
 
     def _park(self, thread_id: str, item: Work, key: _Key) -> None:
         if self._parked is None:

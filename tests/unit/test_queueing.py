@@ -97,6 +97,22 @@ def test_one_senders_mail_never_overtakes_even_when_the_first_waits_for_its_thre
     assert taken(queue) == ["t1", "t2", "t5"]
 
 
+def test_one_senders_mail_never_overtakes_when_the_first_two_wait_for_different_threads() -> None:
+    queue = WorkQueue()
+    queue.occupy("left")
+    queue.occupy("right")
+    first, second, third = mail(1, thread="left"), mail(2, thread="right"), mail(3, thread="left")
+    for each in (first, second, third):
+        queue.push(each)
+    assert queue.take() is None
+    queue.release("left")
+    assert queue.take() is first
+    queue.release("left")
+    assert queue.take() is None, "the second still waits for its thread"
+    queue.release("right")
+    assert [queue.take(), queue.take()] == [second, third]
+
+
 def test_a_task_and_a_mail_of_the_same_id_are_two_things() -> None:
     queue = WorkQueue()
     queue.push(task(1))
