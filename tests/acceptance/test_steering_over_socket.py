@@ -101,7 +101,7 @@ def test_the_command_line_sends_a_message_to_the_task_at_work(folder: Path, digg
     assert digger.ok("tasks", "wait", "m2") == "Heard: not so deep\n"
     assert digger.json("tasks", "show", "m2")["task"]["joinedStep"] == "south.3"
     wrong = digger("tasks", "send", "ann", "x", "--deliver", "now", "--json")
-    assert "deliver must be one of in_turn, next_step, not 'now'" in wrong.error["message"]
+    assert "'now' is not one of in-turn, next-step" in wrong.error["message"]
 
 
 @pytest.mark.usefixtures("digger")

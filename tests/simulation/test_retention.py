@@ -214,14 +214,6 @@ def test_what_is_no_age_is_refused_and_nothing_pruned(age: object) -> None:
     play(scenario)
 
 
-def test_a_misspelt_unit_is_answered_with_what_was_meant() -> None:
-    async def scenario(manager: AsyncAgentSessionManager) -> None:
-        with pytest.raises(InvalidInputError, match="Did you mean 30d"):
-            await manager.prune(older_than="30 days")
-
-    play(scenario)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_pruning_goes_on_after_a_crash_between_slices(seed: int) -> None:
     async def before(manager: AsyncAgentSessionManager) -> None:
