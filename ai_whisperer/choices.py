@@ -11,12 +11,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+_TELLING_LETTERS = 5
+"""A name that begins with so many letters of another is probably meant by them."""
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that begins like it, as `max_steps_per_task` does for `max_steps`, else one with nearly the same
     letters; None if there is none."""
     names = list(known)
     begun = [each for each in names if each.startswith(f"{name}_")]
+    begun = begun or [each for each in names if len(name) >= _TELLING_LETTERS and each.startswith(name)]
     return next(iter(begun or difflib.get_close_matches(name, names, n=1)), None)
 
 

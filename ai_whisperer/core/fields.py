@@ -87,11 +87,16 @@ def _check_value(value: Any, kind: Any, place: Place, complain: Complain) -> Non
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            complain(place, f"`{dotted(place)}`{_misfit(value, kind, error)}{_choices(kind)}")
+            complain(place, f"`{dotted(place)}`{_misfit(value, kind, error)}")
 
 
 def _misfit(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
     """What is wrong with a value, as it follows on the name of its field, and how to write it where that is clear."""
+    choices = choices_of(kind)
+    if choices:
+        near = nearest(value, choices) if isinstance(value, str) else None
+        hint = "" if near is None else f" Did you mean {near}?"
+        return f" must be one of {', '.join(choices)}, not {_shown(value)}.{hint}"
     reason = str(error).partition(" - at ")[0]
     found = _MISFIT.fullmatch(reason)
     if found is None or found[2] not in _KINDS:
@@ -114,9 +119,9 @@ def _correction(value: Any, kind: Any, wanted: list[str]) -> str:
     return ""
 
 
-def _choices(kind: Any) -> str:
-    choices = choices_of(kind)
-    return f" Write one of: {', '.join(choices)}." if choices else ""
+def _shown(value: Any) -> str:
+    shown = json.dumps(value, ensure_ascii=False, default=repr)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
 
 
 def _items_of(kind: Any) -> Any:

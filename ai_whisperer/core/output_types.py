@@ -34,8 +34,8 @@ def schema_of(output: Any) -> dict[str, Any]:
         schema = msgspec.json.schema(output) if adapter is None else adapter.json_schema()
     except Exception as error:  # whatever a library says of a type that it cannot describe
         raise InvalidInputError(
-            f"There is no JSON Schema of {_name(output)}: {error}. Use a dataclass, a msgspec.Struct, a TypedDict or a "
-            "pydantic model whose fields have JSON types, or give a JSON Schema. Nothing was changed."
+            f"There is no JSON Schema of {_name(output)}: {_last_line(error)}. Use a dataclass, a msgspec.Struct, a "
+            "TypedDict or a pydantic model whose fields have JSON types, or give a JSON Schema. Nothing was changed."
         ) from error
     return checked_schema(schema)
 
@@ -72,6 +72,12 @@ def _mentions_pydantic(kind: Any, seen: set[int]) -> bool:
     if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or is_typeddict(kind)):
         inner = tuple(get_type_hints(kind, include_extras=True).values())
     return any(_mentions_pydantic(each, seen) for each in inner)
+
+
+def _last_line(error: Exception) -> str:
+    """What is wrong: before it `msgspec` tells what a program could do about it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1].rstrip(".")
 
 
 def _name(output: Any) -> str:

@@ -215,9 +215,10 @@ def test_an_empty_database_gets_its_tables_and_a_newer_or_foreign_one_is_left_al
         (lambda address: address + "x", StoreError, "There is no database .* createdb test_"),
         (lambda address: re.sub(r":\d+/", ":1/", address), StoreError, "No PostgreSQL answers at .* Start it"),
         (lambda _: "postgresql://", StoreError, "is no address of a PostgreSQL database. Write it like"),
+        (lambda _: "postgresql://one:5432,two:5x/db", StoreError, "'5x' is no port. Ports are the numbers from 1 to"),
         (lambda address: address + "?sslmode=nonsense", StoreError, "cannot be used as an address|cannot be used"),
     ],
-    ids=["user", "database", "port", "empty", "option"],
+    ids=["user", "database", "port", "empty", "port of one", "option"],
 )
 def test_an_address_that_leads_nowhere_is_told_with_what_to_do(
     database: str, change: Callable[[str], str], error: type[Exception], words: str

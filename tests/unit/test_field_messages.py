@@ -28,7 +28,9 @@ from ai_whisperer.templates.parsing import parse_template
     [
         ({"limts": {}}, "unknown field `limts`. Did you mean `limits`? Known fields: name,"),
         ({"limits": {"max_queue": 4}}, "`limits.max_queue`. Did you mean `max_queue_length`? Known fields: max_con"),
-        ({"folders": {"a": "wirte"}}, "`folders.a`: Invalid enum value 'wirte'. Write one of: read, write."),
+        ({"folders": {"a": "wirte"}}, '`folders.a` must be one of read, write, not "wirte". Did you mean write?'),
+        ({"context": {"compact": "never"}}, '`context.compact` must be one of auto, off, not "never".'),
+        ({"limits": {"max_step": 4}}, "`limits.max_step`. Did you mean `max_steps_per_task`?"),
         ({"tools": "a, b"}, '`tools` must be a list, not text. Write ["a", "b"].'),
         ({"limits": {"max_steps_per_task": "7"}}, "must be a whole number, not text. Write 7, without quotes."),
         ({"retry": {"stall_seconds": "soon"}}, "`retry.stall_seconds` must be a number, not text."),

@@ -92,7 +92,7 @@ def test_a_template_grants_folders_by_name(written: str, granted: dict[str, Acce
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        ("\n  shared: write\n  docs: rw", "line 5: `folders.docs`: Invalid enum value 'rw'. Write one of"),
+        ("\n  shared: write\n  docs: rw", "line 5: `folders.docs` must be one of read, write, not"),
         ("\n  - shared\n  - 5", "line 3: `folders`"),
         (" 5", "line 3: `folders`"),
         ("\n  5: read", "line 3: `folders[5]` must be text, not a whole number"),

@@ -243,5 +243,6 @@ def _unknown_thread(agent_id: str, thread_id: str, known: list[str]) -> UnknownT
     near = difflib.get_close_matches(thread_id, known, n=3)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return UnknownThreadError(
-        f"'{agent_id}' has no thread {thread_id[:100]!r}; nothing was erased.{hint} `list_threads` has all of them."
+        f"'{agent_id}' has no thread {thread_id[:100]!r}; nothing was erased.{hint} "
+        "`list_threads` and `whisperer tasks threads` have all of them."
     )

@@ -9,6 +9,7 @@ from ai_whisperer.errors import StoreError
 SCHEMES = ("postgresql", "postgres")
 EXAMPLE = "postgresql://HOST:5432/DATABASE, with USER:PASSWORD@ before the host"
 """Not in one piece: what looks like a password in an address is hidden in messages."""
+_LAST_PORT = 65_535
 
 
 def is_address(given: str) -> bool:
@@ -24,6 +25,13 @@ def checked_address(given: str) -> str:
             f"'{shown(given)}' is no address of a PostgreSQL database. Write it like {EXAMPLE}; several hosts are "
             "HOST1:5432,HOST2:5432."
         )
+    for host in _hosts(rest):
+        port = host.rpartition("]")[2].partition(":")[2]
+        if port and not (port.isdecimal() and 0 < int(port) <= _LAST_PORT):
+            raise StoreError(
+                f"'{shown(given)}' is no address of a PostgreSQL database: {port!r} is no port. Ports are the numbers "
+                f"from 1 to {_LAST_PORT}; PostgreSQL's is 5432 if nobody has chosen another."
+            )
     return given
 
 
@@ -51,3 +59,8 @@ def hosts_apart(address: str) -> list[str]:
     before, slash, after = rest.partition("/")
     user, at, hosts = before.rpartition("@")
     return [f"{scheme}{mark}{user}{at}{host}{slash}{after}" for host in hosts.split(",")]
+
+
+def _hosts(rest: str) -> list[str]:
+    """The hosts of what stands after the scheme, with their ports."""
+    return rest.partition("/")[0].partition("?")[0].rpartition("@")[2].split(",")
