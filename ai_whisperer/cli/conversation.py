@@ -180,7 +180,7 @@ class Conversation:
         self._asking.set()
         self._stream.end()
         several = len(question.schema["properties"]) > 1
-        way = "/answer NAME=VALUE …" if several else "Type your answer"
+        way = "Type NAME=VALUE … for each field" if several else "Type your answer"
         self._output.note(f"{in_words(question)}\n{way}; /refuse does not answer. (It is {question.id}.)")
 
     def _forget(self, decided_id: str) -> None:

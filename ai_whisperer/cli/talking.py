@@ -126,7 +126,7 @@ class Talk:
     A person is told of a line that is refused and asked for the next, and commands count at once; what is typed while
     somebody is at an answer is heard before the next step of it. For a program a line
     that is refused ends it, and each waits until the one before was answered, or until an answer waits for an approval.
-    While an agent asks something that takes one value, a line is the answer to that.
+    While an agent asks something, a line is the answer to that.
     """
 
     def __init__(
@@ -167,11 +167,8 @@ class Talk:
             self._output.text("")
 
     def _answer_in(self, line: str) -> tuple[str, str] | None:
-        """The command that answers the only question, if there is one of one field, with the line."""
-        asked = self._conversation.questions
-        if len(asked) != 1 or len(asked[0].schema["properties"]) != 1 or not line.strip():
-            return None
-        return "answer", message_in(line)
+        """The command that answers with the line what an agent asks, if one does. What is no answer is told so."""
+        return ("answer", message_in(line)) if self._conversation.questions and line.strip() else None
 
     async def _speak(self) -> None:
         while True:
@@ -199,6 +196,7 @@ class Talk:
 
     def _tell(self, error: InvalidInputError | NotFoundError | ConflictError | TooManyRequestsError) -> None:
         if not self._with_person:
+            self._output.note("The chat ends at a line that is refused; those after it are not read.")
             raise error
         self._output.note(error.message)
 

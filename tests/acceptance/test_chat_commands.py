@@ -109,7 +109,8 @@ def test_help_tells_the_commands_and_others_are_refused_with_them(
 
 def test_a_program_that_writes_an_unknown_command_is_told_and_ends(whisperer: Whisperer) -> None:
     with chat(whisperer, "fay") as process:
-        write(process, "/quit")
+        write(process, "/quit", "this is not said")
         code, out, told = process.ended()
     assert (code, out) == (1, "")
     assert "There is no command '/quit'." in told
+    assert "those after it are not read" in told

@@ -183,6 +183,27 @@ def test_a_question_in_a_chat_is_answered_with_a_line(asking: Whisperer) -> None
     assert '{"city":"New York","days":2}' in out
 
 
+def test_a_line_that_is_no_answer_to_the_fields_of_a_question_is_told_how_and_the_question_stays(
+    asking: Whisperer,
+) -> None:
+    with running("--data", str(asking.data), "chat", "guide", folder=asking.data) as process:
+        assert process.process.stdin is not None
+        process.process.stdin.write("plan a trip\nto Rome please\nthis is not read\n")
+        process.process.stdin.flush()
+        code, _, told = process.ended()
+    assert code == 1
+    assert "Type NAME=VALUE … for each field; /refuse does not answer." in told
+    assert "write city=… days=… by_train=… meals=…. It stays open." in told
+    assert "those after it are not read" in told
+    (question,) = asking.json("questions")
+    asking.ok("questions", "answer", question["questionId"], "city=Rome", "days=3")
+    with running("--data", str(asking.data), "chat", "guide", folder=asking.data) as process:
+        assert process.process.stdin is not None
+        process.process.stdin.write("plan a trip\ncity='New York' days=2\n")
+        process.process.stdin.flush()
+        assert '{"city":"New York","days":2}' in process.ended()[1]
+
+
 def test_whoever_watches_is_told_of_a_question_and_how_to_answer_it(folder: Path, asking: Whisperer) -> None:
     played(folder, lambda client: asked(client, "t6", "choose"))
     with running("--data", str(folder), "watch", "--after", "0", folder=folder) as watching:
