@@ -10,8 +10,9 @@ from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
 from ai_whisperer.testing.simulation import EPOCH
 from tests.acceptance.workflow_stage import WORKFLOWS, Outcome, calm, over_crash
+from tests.effort import some
 
-CRASHES = 24
+CRASHES = some(9)
 LATEST_REPORT = (
     "8 comments, average rating 3.25: 4 good, 1 mixed, 3 bad. They like the search, the support and the shortcuts. "
     "Slowness and lost drafts hurt them."

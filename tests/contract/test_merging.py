@@ -19,6 +19,7 @@ from ai_whisperer.store.postgresql.merging import DuplicateRowError, Part, Wave,
 from ai_whisperer.store.sqlite.opening import migrate
 from ai_whisperer.store.sqlite.statements import STATEMENTS
 from ai_whisperer.store.tables import Kind, Row, Table
+from tests.effort import some
 
 SESSIONS, NAMES, NUMBERS = ("s", "t"), ("a", "b"), (1, 2, 3)
 WRITTEN: tuple[RowOperation[Any], ...] = (
@@ -131,7 +132,7 @@ def _sql_of(part: Part) -> str:
             return f"DELETE FROM {name} WHERE {which} AND ?"  # noqa: S608
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(80), deadline=None)
 @given(story=STORIES, seed=st.integers(0, 1_000))
 def test_merged_writes_have_the_effect_of_the_writes_one_after_the_other(story: Story, seed: int) -> None:
     before, changes = story

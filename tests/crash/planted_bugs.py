@@ -286,7 +286,7 @@ def report_apart(switch: KillSwitch) -> None:
     swap(Delegation, "report", make)
 
 
-_APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for later in (1, 2, 3, 4) for number in (1, 2, 3))
+_APART = tuple(f"{_HALF_DONE}:{number}>commit.after:{later}" for later in range(1, 9) for number in (1, 2, 3))
 _IN_BETWEEN = tuple(f"{_HALF_DONE}:{number}" for number in (1, 2, 3))
 _AROUND_COMMITS = ("commit.before", "commit.after")
 _IN_TOOLS = ("tool.sent", "tool.acted")

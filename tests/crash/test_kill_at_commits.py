@@ -1,4 +1,4 @@
-"""The process is killed around each commit: just before it, after it before anyone is told, and after everyone was."""
+"""The process is killed around commits (in long runs around each): before it, before anyone is told, and after."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
+from tests.effort import spread
 
 from .harness import Campaign, Run, Witness
 
@@ -17,7 +19,7 @@ def test_a_kill_around_any_commit_loses_nothing_and_repeats_nothing(
 ) -> None:
     point = f"commit.{moment}"
     campaign = Campaign(witness, tmp_path / moment)
-    asyncio.run(campaign.go([(f"{point}:{number}",) for number in range(1, points[point] + 1)]))
+    asyncio.run(campaign.go([(f"{point}:{number}",) for number in spread(points[point], usual=12)]))
     report(f"{point}: {campaign}")
     assert not campaign.findings, campaign.told
 
@@ -25,7 +27,7 @@ def test_a_kill_around_any_commit_loses_nothing_and_repeats_nothing(
 def test_a_kill_while_the_session_is_taken_up_again_is_survived_too(
     witness: Witness, points: Mapping[str, int], tmp_path: Path, report: Callable[[str], None]
 ) -> None:
-    first = [f"commit.after:{number}" for number in range(4, points["commit.after"], 9)]
+    first = [f"commit.after:{number}" for number in spread(points["commit.after"], usual=3, first=4)]
     second = ["recovery.before:1", "recovery.decided:1", "commit.before:1", "commit.after:1", "commit.told:1"]
     campaign = Campaign(witness, tmp_path / "recovery")
     asyncio.run(campaign.go([(before, again) for before in first for again in second]))
@@ -43,7 +45,11 @@ def test_a_kill_around_any_commit_while_a_conversation_is_made_shorter_is_surviv
     assert unharmed.compactions > 1
     campaign = Campaign(witness, tmp_path / "talk", workload="long_talk")
     points = [f"commit.{moment}" for moment in ("before", "after", "told")]
-    deaths = [(f"{point}:{number}",) for point in points for number in range(10, unharmed.summary.points[point] + 1)]
+    deaths = [
+        (f"{point}:{number}",)
+        for point in points
+        for number in spread(unharmed.summary.points[point], usual=8, first=10)
+    ]
     asyncio.run(campaign.go(deaths))
     report(f"while a conversation is made shorter: {campaign}")
     assert not campaign.findings, campaign.told

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import spread
+
 from .harness import Campaign, Witness
 
 POINTS = {
@@ -27,17 +29,12 @@ POINTS = {
 }
 
 
-MOST_TIMES = 10
-"""A point that is reached more often is taken so many times, evenly spread."""
-
-
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_at_any_named_point_loses_nothing_and_repeats_nothing(
     witness: Witness, points: Mapping[str, int], tmp_path: Path, report: Callable[[str], None], point: str
 ) -> None:
     campaign = Campaign(witness, tmp_path / point.replace(".", "-"))
-    times = sorted({1 + round(nth * (points[point] - 1) / (MOST_TIMES - 1)) for nth in range(MOST_TIMES)})
-    asyncio.run(campaign.go([(f"{point}:{number}",) for number in times]))
+    asyncio.run(campaign.go([(f"{point}:{number}",) for number in spread(points[point], usual=3)]))
     report(f"{POINTS[point]}: {campaign}")
     assert not campaign.findings, campaign.told
     assert campaign.deaths

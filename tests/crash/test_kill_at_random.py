@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .harness import Campaign, Witness
 
-KILLS = int(os.environ.get("WHISPERER_CRASH_RUNS", "100"))
+KILLS = int(os.environ.get("WHISPERER_CRASH_RUNS", "30"))
 SEED = int(os.environ.get("WHISPERER_CRASH_SEED", "1"))
 LONGEST_LIFE_SECONDS = 0.2
 MOST_KILLS_IN_A_RUN = 6

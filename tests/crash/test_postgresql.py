@@ -21,7 +21,7 @@ from .test_kill_at_random import LONGEST_LIFE_SECONDS, SEED
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
-KILLS = max(int(os.environ.get("WHISPERER_CRASH_RUNS", "100")) // 25, 3)
+KILLS = max(int(os.environ.get("WHISPERER_CRASH_RUNS", "30")) // 25, 3)
 MOST_KILLS_IN_A_RUN = 3
 AROUND = [
     *(f"commit.sent:{number}" for number in (1, 8, 20)),

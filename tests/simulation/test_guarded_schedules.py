@@ -13,7 +13,7 @@ from ai_whisperer.runtime.waiting.lock_book import LockBook
 from ai_whisperer.runtime.waiting.locks import Change, Locks
 from tests.simulation.guarded_world import Figures, GuardedWorld
 
-SCHEDULES = int(os.environ.get("WHISPERER_SIMULATION_LOCK_SCHEDULES", "200"))
+SCHEDULES = int(os.environ.get("WHISPERER_SIMULATION_LOCK_SCHEDULES", "60"))
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_LOCK_FIRST_SCHEDULE", "0"))
 _SCHEDULES_FOR_A_PLANTED_BUG = 50
 

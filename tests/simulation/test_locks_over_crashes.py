@@ -9,6 +9,7 @@ import pytest
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
+from tests.effort import spread
 from tests.simulation.stage import play_over_crash, prompt_of, until
 from tests.simulation.test_locks import (
     acquire,
@@ -112,7 +113,7 @@ async def assert_one_holder_at_a_time(manager: AsyncAgentSessionManager) -> None
     assert (held, waiting) == ({}, set())
 
 
-@pytest.mark.parametrize("crash_after", [0.1 + 0.37 * step for step in range(60)])
+@pytest.mark.parametrize("crash_after", [0.1 + 0.37 * step for step in spread(59, usual=20, first=0)])
 def test_over_a_crash_at_any_time_there_is_one_holder_and_nobody_is_forgotten(crash_after: float) -> None:
     def say(request: ModelRequest) -> Answer | str:
         return "the rest" if "Continue" in prompt_of(request) else CONTEST(request)

@@ -20,7 +20,7 @@ from ai_whisperer.store.sqlite import retention_queries
 from ai_whisperer.store.tables import TASK
 from tests.simulation.pruned_lives import PrunedLives, failure_of
 
-SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "120")) // 4
+SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40")) // 4
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
 _SEEDS_FOR_A_PLANTED_BUG = 60
 

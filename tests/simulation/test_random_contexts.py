@@ -15,7 +15,7 @@ from ai_whisperer.runtime.agents import compaction
 from ai_whisperer.store.base import Unit
 from tests.simulation.small_windows import SmallChaos, failure_of
 
-SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "120")) // 4
+SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40")) // 4
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
 _SEEDS_FOR_A_PLANTED_BUG = 40
 

@@ -55,7 +55,7 @@ from ai_whisperer.tools.function import Tool
 from tests.simulation.chaos import Chaos, failure_of
 from tests.simulation.world import Call, World
 
-SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "120"))
+SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40"))
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
 
 _PARTS = 4
@@ -63,6 +63,20 @@ _PARTS = 4
 
 _SEEDS_FOR_A_PLANTED_BUG = 200
 """Most show at once."""
+
+_SHOWS_AT = {
+    "keep_the_turn_of_a_call_that_ends_otherwise": 120,
+    "spend_without_end": 34,
+    "sleep_by_the_wall_clock": 16,
+    "let_leases_run_out_by_the_wall_clock": 10,
+    "repeat_every_tool_call_after_a_crash": 8,
+    "keep_the_place_of_a_loop_that_was_halted": 6,
+    "lose_mail_when_its_task_is_cancelled": 5,
+    "show_a_message_again_whose_task_failed": 5,
+    "count_a_message_as_heard_before_it_is": 5,
+    "acknowledge_before_the_commit": 3,
+}
+"""The seeds at which rare ones showed, where the search begins. Whatever changes a run may change these."""
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
@@ -487,7 +501,8 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
 )
 def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    for seed in range(_SEEDS_FOR_A_PLANTED_BUG):
+    first = _SHOWS_AT.get(plant.__name__, 0)
+    for seed in (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first)):
         failure = failure_of(seed)
         if failure is not None:
             print(f"{plant.__name__}: caught at seed {seed}: {failure}")

@@ -13,6 +13,7 @@ from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import simulate
+from tests.effort import spread
 from tests.simulation.room_stage import MEMBERS, lines_of, said, silence, told
 from tests.simulation.stage import opened, play_over_crash, prompt_of
 
@@ -89,7 +90,7 @@ def test_the_conversation_that_the_crashes_meet_goes_as_it_should() -> None:
 
 
 @pytest.mark.parametrize("thousandths", [*range(20, 116, 8), 545, 555])
-@pytest.mark.parametrize("seconds", range(8))
+@pytest.mark.parametrize("seconds", spread(7, usual=3, first=0))
 def test_no_message_is_lost_or_doubled_whenever_the_process_dies(seconds: int, thousandths: int) -> None:
     async def after(manager: AsyncAgentSessionManager) -> None:
         await converse(manager)

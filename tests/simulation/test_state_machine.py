@@ -214,7 +214,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 TestSession = SessionMachine.TestCase
 TestSession.settings = settings(
-    max_examples=int(os.environ.get("WHISPERER_MACHINE_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("WHISPERER_MACHINE_EXAMPLES", "30")),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -143,7 +143,8 @@ def test_an_answer_that_its_length_has_cut_is_asked_for_anew() -> None:
 def test_a_definition_may_have_a_schema_for_the_tasks_of_its_agent_and_not_for_its_chats() -> None:
     def say(request: ModelRequest) -> Answer | str:
         if request.agent_id == "bob":
-            return call("delegate_task", to_agent="ada", task="Which city?") if round_of(request) == 0 else "given"
+            is_asked = prompt_of(request) == "ask ada" and round_of(request) == 0
+            return call("delegate_task", to_agent="ada", task="Which city?") if is_asked else "given"
         return ROME if "JSON" in next(turn for turn in request.turns if isinstance(turn, UserTurn)).note else "Hello."
 
     async def scenario(manager: AsyncAgentSessionManager) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ai_whisperer.core import blame
 from ai_whisperer.core.blame import MOST_STARTS, SUSPECT, Verdict, attempts_at_start, judge, rest_seconds
+from tests.effort import some
 
 
 @dataclass
@@ -114,7 +115,7 @@ def test_one_deadly_task_is_set_aside_after_five_deaths_whenever_it_kills(count:
     assert world.deaths == MOST_STARTS
 
 
-@settings(max_examples=300)
+@settings(max_examples=some(100))
 @given(
     steps=st.lists(st.floats(0.001, 1e6), min_size=1, max_size=8),
     lives=st.lists(st.floats(0.001, blame._SHORTEST_REST_SECONDS), max_size=60),

@@ -118,9 +118,9 @@ def test_none_is_missed_and_none_doubled_over_restarts_downtime_and_clock_jumps(
         assert (fired, missed) == (instants, 0), expression
 
 
-@pytest.mark.parametrize("policy", [MissedRuns.SKIP, MissedRuns.ONCE])
-def test_every_instant_fires_once_or_is_counted_as_missed_once(years: Years, policy: MissedRuns) -> None:
+def test_every_instant_fires_once_or_is_counted_as_missed_once(years: Years) -> None:
     for number, (expression, instants) in enumerate(years.due.items()):
+        policy = (MissedRuns.SKIP, MissedRuns.ONCE)[number % 2]
         record = schedule(expression, years.zone, start=years.start, missed=policy)
         fired, missed = drive(record, years.end, random.Random(number))
         assert fired == sorted(set(fired))

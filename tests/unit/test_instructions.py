@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from bench import instructions
 from bench.instructions import HOT_PATHS, HotPath
 from bench.probe import ProbeError
 
-_STAND_IN = """#!{python}
+_STAND_IN = """#!{python} -IS
 import json, sys
 mails = json.loads(sys.argv[-1])["values"]["mails"]
 print(f"==1== Collected : {{{each} * mails + 7_000}}", file=sys.stderr)
@@ -35,9 +37,15 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of the kept numbers, while one short path is counted and valgrind is a stand-in."""
     monkeypatch.setattr(instructions, "HOT_PATHS", (_MAILS,))
     monkeypatch.setattr(instructions, "KEPT", tmp_path / "kept.json")
+    monkeypatch.setattr(instructions, "command", workload_that_does_nothing)
     monkeypatch.setenv("PATH", str(tmp_path))
     valgrind_that_counts(tmp_path, 1_000)
     return tmp_path / "kept.json"
+
+
+def workload_that_does_nothing(function: str, folder: Path, values: Mapping[str, Any]) -> list[str]:
+    del function, folder
+    return [sys.executable, "-ISc", "", json.dumps(values)]
 
 
 def valgrind_that_counts(folder: Path, each: int) -> None:
@@ -96,7 +104,7 @@ def test_without_valgrind_a_sentence_says_what_to_install(
 
 def test_a_run_that_fails_is_told_and_compares_nothing(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = kept.parent / "valgrind"
-    program.write_text(f"#!{sys.executable}\nimport sys; sys.exit('no such tool')\n")
+    program.write_text(f"#!{sys.executable} -IS\nimport sys; sys.exit('no such tool')\n")
     assert instructions.main([]) == 2
     assert "no such tool" in capsys.readouterr().err
 

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,16 @@ def layer_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
+@cache
+def nodes_of(source: str) -> list[ast.AST]:
+    """What may import something in a module."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Call)
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+
+
 def imports_of(source: str, *, by_name: bool = True) -> Iterator[str]:
     """What a module imports; `by_name`: also what it loads by its name."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ai_whisperer":
             if node.module == "ai_whisperer":
                 yield from (f"ai_whisperer.{alias.name}" if (PACKAGE / alias.name).exists() else "ai_whisperer"
@@ -127,7 +135,8 @@ def _module_of(package: str, name: str) -> str:
 
 def loads(node: ast.expr) -> bool:
     """Whether this is what loads a module by its name."""
-    return ast.unparse(node).split(".")[-1] in ("import_module", "__import__")
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in ("import_module", "__import__")
 
 
 def upward_imports(layer: str, source: str) -> list[str]:
@@ -228,10 +237,10 @@ def names_sqlite(source: str) -> bool:
 
 
 def names_any(source: str, *packages: str) -> bool:
-    tree = ast.parse(source)
-    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    nodes = nodes_of(source)
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
     modules = [
-        *(alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names),
+        *(alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names),
         *(f"{node.module}.{alias.name}" for node in froms for alias in node.names),
         *imports_of(source),
     ]

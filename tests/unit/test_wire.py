@@ -27,6 +27,7 @@ from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.protocol.method import Method
 from ai_whisperer.protocol.subscriptions import frame_of
 from ai_whisperer.protocol.wire import guide_type, wire_type
+from tests import effort
 
 AS_WRITTEN = (AgentDefinition, ScheduleDefinition)
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -70,7 +71,7 @@ def some(kind: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort.some(3), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_result_goes_to_json_and_back_unchanged(method: Method[Any, Any], data: st.DataObject) -> None:
     result = data.draw(some(method.result))
@@ -80,7 +81,7 @@ def test_a_result_goes_to_json_and_back_unchanged(method: Method[Any, Any], data
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort.some(3), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_params_go_to_json_and_back_unchanged(method: Method[Any, Any], data: st.DataObject) -> None:
     params = data.draw(some(method.params))

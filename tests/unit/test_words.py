@@ -97,8 +97,9 @@ def test_the_texts_of_all_kinds_are_looked_at() -> None:
 def avoided_in(path: Path, text: str) -> Iterator[tuple[int, str, str]]:
     """The avoided words in what people read of a file: the line, what is there, and what to write."""
     for line, shown in _shown(path, text):
+        words = " ".join(shown.split()).lower()
         for pattern, use in _PATTERNS:
-            for found in pattern.finditer(" ".join(shown.split()).lower()):
+            for found in pattern.finditer(words):
                 yield line, found[0], use
 
 
