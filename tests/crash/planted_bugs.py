@@ -106,6 +106,7 @@ def forget_intents(_: KillSwitch) -> None:
         return lambda self, step: None if step.state is StepState.STARTED else original(self, step)
 
     swap(Unit, "put_step", put)
+    swap(Unit, "begin_step", put)
 
 
 def journal_results_late(_: KillSwitch) -> None:

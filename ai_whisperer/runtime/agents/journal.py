@@ -69,20 +69,28 @@ class TaskJournal:
         self.steps = steps
         self.task = replace(task, usage=usage_of_all(steps)) if steps else task
 
+    def begin(self, decision: Decision, step: StepRecord) -> None:
+        """Journal that a step begins, and tell of it. Of one that comes after all others less is to be written."""
+        steps = self.steps
+        if not steps or steps[-1].number < step.number:
+            decision.unit.begin_step(step)
+            steps.append(step)
+        else:
+            self.record_step(decision, step)
+        self.tell_started(decision, step)
+
     def record_step(self, decision: Decision, step: StepRecord) -> None:
         """Put a step into the journal, in the unit and in memory."""
         decision.unit.put_step(step)
-        if not self.steps or self.steps[-1].number < step.number:
-            self.steps.append(step)
+        steps, number = self.steps, step.number
+        if steps and steps[-1].number == number:
+            steps[-1] = step  # as nearly always
             return
-        if self.steps[-1].number == step.number:
-            self.steps[-1] = step
-            return
-        index = bisect_left(self.steps, step.number, key=_NUMBER)
-        if self.steps[index].number == step.number:
-            self.steps[index] = step
+        index = bisect_left(steps, number, key=_NUMBER)
+        if index < len(steps) and steps[index].number == number:
+            steps[index] = step
         else:
-            self.steps.insert(index, step)
+            steps.insert(index, step)
 
     def update_task(self, decision: Decision, task: TaskRecord) -> None:
         self.count_up()
@@ -123,9 +131,7 @@ class TaskJournal:
             # Of a task that was retried it begins now, as far as anybody has been told: see `snapshots`.
             is_of_before = step.started_at < (self.task.started_at or 0.0)
             began_at = decision.at if is_of_before else step.started_at
-            step = replace(step, attempt=step.attempt + 1, started_at=began_at)
-            self.record_step(decision, step)
-            self.tell_started(decision, step)
+            self.begin(decision, replace(step, attempt=step.attempt + 1, started_at=began_at))
 
     def begin_compaction(self, decision: Decision, step: StepRecord, *, refused: Failure | None) -> None:
         """The request that has begun is a compaction now: under its number, with all that it has used.

@@ -240,8 +240,7 @@ class RunningTask:
         else:
             self.journal.begin_again(decision, step)
             return
-        self.journal.record_step(decision, step)
-        self.journal.tell_started(decision, step)
+        self.journal.begin(decision, step)
 
     @property
     def _is_compacted(self) -> bool:
@@ -278,8 +277,7 @@ class RunningTask:
                 if result is not None:
                     self.journal.record_result(decision, step, result)
                     continue
-                self.journal.record_step(decision, step)
-                self.journal.tell_started(decision, step)
+                self.journal.begin(decision, step)
             elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
                 result = ToolResult(content=OUTCOME_UNKNOWN, is_error=True)
                 self.journal.record_result(decision, step, result, state=StepState.UNKNOWN)
@@ -305,8 +303,7 @@ class RunningTask:
         elif held is None:
             if pending.interrupted is not None:
                 step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
-            self.journal.record_step(decision, step)
-            self.journal.tell_started(decision, step)
+            self.journal.begin(decision, step)
         return held is None
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
