@@ -18,7 +18,7 @@ from ai_whisperer.core.next_step import (
     pending_calls,
 )
 from ai_whisperer.core.shown import mails_shown_by
-from ai_whisperer.core.usage import usage_of_all, usage_since
+from ai_whisperer.core.usage import usage_of, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.notifications.steps import StepFinished, StepRetried, StepStarted
@@ -67,7 +67,7 @@ class TaskJournal:
         self._agent = agent
         self._uncounted: list[StepRecord] = []
         self.steps = steps
-        self.task = replace(task, usage=usage_of_all(steps)) if steps else task
+        self.task = replace(task, usage=usage_of(steps)) if steps else task
 
     def begin(self, decision: Decision, step: StepRecord) -> None:
         """Journal that a step begins, and tell of it. Of one that comes after all others less is to be written."""
@@ -194,7 +194,7 @@ class TaskJournal:
     def count_up(self) -> None:
         """Bring `task.usage` up to date."""
         if self._uncounted:
-            used = usage_of_all(self._uncounted)
+            used = usage_of(self._uncounted)
             self._uncounted.clear()
             self._add(used)
 
