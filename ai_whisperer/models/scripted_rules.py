@@ -249,7 +249,7 @@ def answer_with(
 
 def _length(turn: Turn) -> int:
     length = len(_text_of(turn))
-    if isinstance(turn, AnswerTurn):
+    if type(turn) is AnswerTurn:
         for call in turn.answer.tool_calls:
             length += len(call.arguments)
     return length

@@ -59,8 +59,6 @@ from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
 
-_STEPS = (RequestModel, Compact, CallTools)
-
 
 class StuckLoopError(Exception):
     """The next step of a task is the same whatever is done: a fault of ours, which must not take the others' time."""
@@ -111,8 +109,8 @@ class RunningTask:
         """
         while True:
             action = self._on_its_terms(self.journal.next_action(), now=decision.at)
-            if not isinstance(action, _STEPS):
-                if isinstance(action, Complete) and self._must_look_up(action):
+            if not (type(action) is RequestModel or type(action) is CallTools or type(action) is Compact):
+                if type(action) is Complete and self._must_look_up(action):
                     return LookUp(action)
                 self._end(decision, action)
                 return None
@@ -120,10 +118,10 @@ class RunningTask:
                 return None
             if self._must_look_up(action):
                 return LookUp(action)
-            if isinstance(action, RequestModel):
+            if type(action) is RequestModel:
                 self._begin_request(decision, action)
                 return action
-            if isinstance(action, Compact):
+            if type(action) is Compact:
                 self.journal.begin_again(decision, action.step)
                 return action
             known = len(decision.unit)
@@ -295,15 +293,15 @@ class RunningTask:
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
         held = self._agent.parts.permission.admit(decision, self.journal.task, step, tool)
-        if isinstance(held, ToolResult):
+        if held is None:
+            if pending.interrupted is not None:
+                step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
+            self.journal.begin(decision, step)
+        elif isinstance(held, ToolResult):
             shown = self._agent.parts.reached.bounded_result(
                 self.journal.task.agent_id, self.journal.task.id, held.content
             )
             self.journal.record_result(decision, step, replace(held, content=shown))
-        elif held is None:
-            if pending.interrupted is not None:
-                step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
-            self.journal.begin(decision, step)
         return held is None
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
