@@ -77,7 +77,7 @@ class TaskJournal:
             steps.append(step)
         else:
             self.record_step(decision, step)
-        self.tell_started(decision, step)
+        decision.tell(StepStarted.of(self.task, step))
 
     def record_step(self, decision: Decision, step: StepRecord) -> None:
         """Put a step into the journal, in the unit and in memory."""
@@ -152,7 +152,7 @@ class TaskJournal:
                     requests=UNSET if requests == 1 else requests,
                 )
             )
-        self.tell_started(decision, step)
+        decision.tell(StepStarted.of(self.task, step))
 
     def mark_shown(self, decision: Decision, step: StepRecord) -> None:
         """The model has answered, and so was shown the mails that its request held."""
@@ -170,12 +170,12 @@ class TaskJournal:
     def record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = DONE
     ) -> None:
-        if self._agent.parts.waits:
+        if self._agent.parts.waits.by_step:
             self._agent.parts.turns.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.count(step)
         self.record_step(decision, step)
-        self.tell_finished(decision, step, requests=0)
+        decision.tell(StepFinished.of(self.task, step, requests=0))
 
     def count(self, step: StepRecord) -> int:
         """Add what a step has used since it was recorded last: it is counted first, and recorded then.
@@ -243,11 +243,4 @@ class TaskJournal:
         settled = replace(step, finished_at=decision.at, retry_at=None)
         requests = self.count(settled)
         self.record_step(decision, settled)
-        self.tell_finished(decision, settled, requests=requests)
-
-    def tell_started(self, decision: Decision, step: StepRecord) -> None:
-        decision.tell(StepStarted.of(self.task, step))
-
-    def tell_finished(self, decision: Decision, step: StepRecord, *, requests: int) -> None:
-        """`requests` is how many requests to the model have ended with the step."""
-        decision.tell(StepFinished.of(self.task, step, requests=requests))
+        decision.tell(StepFinished.of(self.task, settled, requests=requests))

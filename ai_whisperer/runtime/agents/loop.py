@@ -411,7 +411,7 @@ class AILoop:
             self._crash(decision, error)
         finally:
             self.running.found = None
-        if decision.unit:
+        if decision.unit.changes or decision.unit.notes:
             self._durable = decision.submit()
 
     def _fail(self, error: Exception) -> None:

@@ -30,6 +30,7 @@ from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
 from ai_whisperer.domain.definition import CutAnswers
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.context import ContextCompacted
+from ai_whisperer.domain.notifications.steps import StepFinished
 from ai_whisperer.domain.notifications.tasks import (
     TaskRestarting,
     TaskStarted,
@@ -197,7 +198,7 @@ class RunningTask:
     def only_waits(self) -> bool:
         """Whether nothing can be done until the wait of a call is over."""
         waits, admission = self._agent.parts.waits, self._agent.parts.permission
-        if not waits or not waits.of_task(self.journal.task.id):
+        if not waits.of_task(self.journal.task.id):
             return False
         action = self.journal.next_action()
         return isinstance(action, CallTools) and all(
@@ -251,7 +252,7 @@ class RunningTask:
         self._clear_of_suspicion(decision, MODEL)
         requests = self.journal.count(step)
         self.journal.record_step(decision, step)
-        self.journal.tell_finished(decision, step, requests=requests)
+        decision.tell(StepFinished.of(self.journal.task, step, requests=requests))
         if compacted is not None:
             decision.unit.put_compacted(compacted)
             decision.tell(ContextCompacted.of(self.journal.task, step, compacted.compaction))
@@ -264,7 +265,7 @@ class RunningTask:
         repeated = Repeats(self.journal.steps)
         for pending in action.calls:
             step = self.journal.step_of(pending, at=decision.at)
-            if self._agent.parts.waits and self._agent.parts.permission.holds_back(step.id):
+            if self._agent.parts.waits.by_step and self._agent.parts.permission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             repeats = 0 if pending.interrupted is not None else repeated.of(pending.call)
@@ -308,7 +309,7 @@ class RunningTask:
         self._clear_of_suspicion(decision, MODEL)
         requests = self.journal.count(step)
         self.journal.record_step(decision, step)
-        self.journal.tell_finished(decision, step, requests=requests)
+        decision.tell(StepFinished.of(self.journal.task, step, requests=requests))
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
             if step.said is not None:
