@@ -8,7 +8,7 @@ that is taken up after a crash ask the same functions, so that a restart continu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ NO_LONGER_WAITED = "No result: the task ended while this call waited. Should an 
 _COMMENTARY_CHARACTERS = 500
 
 
+@final
 class RequestModel(Record, frozen=True, kw_only=True):
     """Ask the model. `repeats` is the step under way that has no answer yet; it keeps its number."""
 
@@ -35,6 +36,7 @@ class RequestModel(Record, frozen=True, kw_only=True):
     repeats: StepRecord | None = None
 
 
+@final
 class Compact(Record, frozen=True, kw_only=True):
     """Make the conversation shorter: the step has begun."""
 
@@ -49,18 +51,21 @@ class PendingCall(Record, frozen=True, kw_only=True):
     interrupted: StepRecord | None = None
 
 
+@final
 class CallTools(Record, frozen=True, kw_only=True):
     """Run these tool calls, side by side."""
 
     calls: tuple[PendingCall, ...]
 
 
+@final
 class Complete(Record, frozen=True, kw_only=True):
     """The task is done."""
 
     response: ChannelResponse
 
 
+@final
 class Continue(Record, frozen=True, kw_only=True):
     """The answer wants another round: queue a continuation. One that was `cut` by its length did not ask for it."""
 
@@ -68,6 +73,7 @@ class Continue(Record, frozen=True, kw_only=True):
     cut: bool = False
 
 
+@final
 class Fail(Record, frozen=True, kw_only=True):
     """The task cannot be done."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from msgspec import Struct
+
 from ai_whisperer.errors import InvalidInputError, TooLargeError
 
 _MAX_REASON_BYTES = 10_000
@@ -58,14 +60,13 @@ def mended(text: str) -> str:
     return text
 
 
-class PieceMender:
-    """Mends a text that arrives in pieces: a pair that is split over two of them is one character of the second."""
+class PieceMender(Struct):
+    """Mends a text that arrives in pieces: a pair that is split over two of them is one character of the second.
 
-    __slots__ = ("held",)
+    `held` is half a pair that waits for the other half, if there is one.
+    """
 
-    def __init__(self) -> None:
-        self.held = ""
-        """Half a pair that waits for the other half, if there is one."""
+    held: str = ""
 
     def feed(self, piece: str) -> str:
         """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""

@@ -16,25 +16,6 @@ MOST_TOKENS = 10**9
 MOST_USD = 10**6
 """No answer has or costs more: a figure beyond is a mistake of the provider."""
 
-_NOTHING = Usage()
-_ONE_CALL = Usage(tool_calls=1)
-
-
-def usage_of(step: StepRecord) -> Usage:
-    """What one step has used so far: a tool call once it has ended, others for requests that have ended."""
-    if step.kind is not TOOL:
-        used = _NOTHING if step.answer is None else step.answer.usage
-        return replace(used, model_calls=step.requests, wall_seconds=step.request_seconds)
-    if step.state is STARTED:
-        return _NOTHING
-    waited = step.call is not None and step.call.name in WAITING_TOOLS
-    used = replace(_ONE_CALL, wall_seconds=0.0 if waited else _seconds(step))
-    if step.result is None:
-        return used
-    if step.result.run is not None:
-        used = replace(used, cpu_seconds=step.result.run.cpu_seconds, memory_bytes=step.result.run.memory_bytes)
-    return replace(used, mails_sent=step.result.mails_sent) if step.result.mails_sent else used
-
 
 def is_believable(usage: Usage) -> bool:
     """Whether the figures that a provider reports can be true, as they nearly always can."""
@@ -76,7 +57,7 @@ def _is_cost(given: object) -> bool:
 
 def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:
     """What the step has used more than when it was as it is in `before`, without an answer or a result."""
-    used = usage_of(step)
+    used = usage_of((step,))
     if before is None or not before.requests:
         return used
     return replace(
@@ -86,27 +67,33 @@ def usage_since(before: StepRecord | None, step: StepRecord) -> Usage:
     )
 
 
-def usage_of_all(steps: Iterable[StepRecord]) -> Usage:
-    """What these steps have used together: the same as their sum, in one go."""
-    sent = got = cached = model_calls = tool_calls = memory = mails = unpriced = 0
+def usage_of(steps: Iterable[StepRecord]) -> Usage:
+    """What these steps have used together so far: tool calls once they have ended, others for requests that have."""
+    sent = got = cached = unpriced = model_calls = tool_calls = memory = mails = 0
     wall = cpu = 0.0
     cost: float | None = None
     for step in steps:
-        used = usage_of(step)
-        model_calls += used.model_calls
-        tool_calls += used.tool_calls
-        wall += used.wall_seconds
-        cpu += used.cpu_seconds
-        memory = max(memory, used.memory_bytes)
-        mails += used.mails_sent
-        if step.kind is TOOL:
-            continue  # it has no tokens
-        sent += used.input_tokens
-        got += used.output_tokens
-        cached += used.cached_tokens
-        if used.cost_usd is not None:
-            cost = used.cost_usd + (cost or 0.0)
-        unpriced += used.without_price
+        if step.kind is not TOOL:
+            model_calls += step.requests
+            wall += step.request_seconds
+            if step.answer is not None:
+                used = step.answer.usage
+                sent += used.input_tokens
+                got += used.output_tokens
+                cached += used.cached_tokens
+                unpriced += used.without_price
+                if used.cost_usd is not None:
+                    cost = used.cost_usd + (cost or 0.0)
+        elif step.state is not STARTED:
+            tool_calls += 1
+            if step.call is None or step.call.name not in WAITING_TOOLS:
+                wall += _seconds(step)
+            result = step.result
+            if result is not None:
+                mails += result.mails_sent
+                if result.run is not None:
+                    cpu += result.run.cpu_seconds
+                    memory = max(memory, result.run.memory_bytes)
     return Usage(
         input_tokens=sent,
         output_tokens=got,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, final
 
 from ai_whisperer.core.contexts import text_bytes
 from ai_whisperer.core.text import PieceMender, mended
@@ -38,14 +38,17 @@ class ModelRequest(Record, frozen=True, kw_only=True):
     attachments: Mapping[str, bytes] = {}
 
 
+@final
 class TextDelta(Record, frozen=True, kw_only=True):
     text: str
 
 
+@final
 class ReasoningDelta(Record, frozen=True, kw_only=True):
     text: str
 
 
+@final
 class CallDelta(Record, frozen=True, kw_only=True):
     """The next piece of a tool call that is being written; `name` is that of a call which begins with it.
 
@@ -57,6 +60,7 @@ class CallDelta(Record, frozen=True, kw_only=True):
     name: str = ""
 
 
+@final
 class Alive(Record, frozen=True, kw_only=True):
     """The provider is there and at work, though nothing of the answer has come: a sign of life.
 
@@ -70,10 +74,12 @@ ALIVE = Alive()
 TAKEN = Alive(is_taken=True)
 
 
+@final
 class CallRequested(Record, frozen=True, kw_only=True):
     call: ToolCall
 
 
+@final
 class Finished(Record, frozen=True, kw_only=True):
     """The provider said that the answer is complete, and why it ended there (`stop`, `tool_call`, `length` …)."""
 
@@ -84,7 +90,6 @@ class Finished(Record, frozen=True, kw_only=True):
 
 
 StreamEvent = TextDelta | ReasoningDelta | CallDelta | CallRequested | Finished | Alive
-_DELTAS = (TextDelta, ReasoningDelta)
 
 
 class Model(Protocol):
@@ -133,7 +138,7 @@ async def collect(
     take = assembler.take
     try:
         async for event in events:
-            if isinstance(event, _DELTAS) and len(event.text) > PIECE_CHARACTERS:
+            if (type(event) is TextDelta or type(event) is ReasoningDelta) and len(event.text) > PIECE_CHARACTERS:
                 for piece in _pieces(event):
                     take(piece)
                     await asyncio.sleep(0)
@@ -194,23 +199,23 @@ class AnswerAssembler:
 
     def take(self, event: StreamEvent) -> None:
         """Take the next event. Raises `AnswerSizeError`."""
-        if isinstance(event, TextDelta):
+        if type(event) is TextDelta:
             text = self._mended(event.text, self._text_mender)
             self._text.append(text)
             self._pass_on(event if text is event.text else TextDelta(text=text))
             return
-        if isinstance(event, ReasoningDelta):
+        if type(event) is ReasoningDelta:
             text = self._mended(event.text, self._reasoning_mender)
             self._reasoning.append(text)
             self._pass_on(event if text is event.text else ReasoningDelta(text=text))
             return
-        if isinstance(event, CallRequested):
+        if type(event) is CallRequested:
             self._take_call(event.call)
-        elif isinstance(event, CallDelta):
+        elif type(event) is CallDelta:
             self._begun_calls += bool(event.name)
             self._call_bytes += text_bytes(event.arguments) + text_bytes(event.name)
             self._check()
-        elif isinstance(event, Finished):
+        elif type(event) is Finished:
             self._finish(event)
         self._pass_on(event)
 

@@ -126,13 +126,11 @@ def _failed_of(turns: Sequence[Turn]) -> ToolTurn | None:
 
 
 def _text_of(turn: Turn) -> str:
-    match turn:
-        case UserTurn():
-            return "\n".join([turn.text, *(f"[{described(part)}]" for part in turn.parts)]) if turn.parts else turn.text
-        case AnswerTurn():
-            return turn.answer.text
-        case ToolTurn():
-            return turn.content
+    if type(turn) is AnswerTurn:
+        return turn.answer.text
+    if type(turn) is ToolTurn:
+        return turn.content
+    return "\n".join([turn.text, *(f"[{described(part)}]" for part in turn.parts)]) if turn.parts else turn.text
 
 
 class PlayableRule:
@@ -249,7 +247,7 @@ def answer_with(
 
 def _length(turn: Turn) -> int:
     length = len(_text_of(turn))
-    if isinstance(turn, AnswerTurn):
+    if type(turn) is AnswerTurn:
         for call in turn.answer.tool_calls:
             length += len(call.arguments)
     return length

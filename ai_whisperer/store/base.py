@@ -163,6 +163,7 @@ class Unit:
     update_dismissal = operations.UPDATE_DISMISSAL.adder()
     update_notes = operations.UPDATE_NOTES.adder()
     put_step = operations.PUT_STEP.adder()
+    begin_step = operations.BEGIN_STEP.adder()
     put_compacted = operations.PUT_COMPACTED.adder()
     insert_mail = operations.INSERT_MAIL.adder()
     update_mail = operations.UPDATE_MAIL.adder()

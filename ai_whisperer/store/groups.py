@@ -88,17 +88,22 @@ class Group:
                 self.horizons += unit.horizons
             for note in unit.notes:
                 if note.session_id is not session:
+                    if session is not None:
+                        numbers[session] = seq
                     session = note.session_id
                     seq = numbers.get(session) or self._last(session, last_seq_of)
-                numbers[session] = note.seq = seq = seq + 1
+                note.seq = seq = seq + 1
                 told = note.told
                 shape, pack, short_bytes = packers.get(type(told)) or self._packing.packer(type(told))
                 packed = pack(told, note.cause)
                 rows.append((session, seq, note.at, shape, packed))
                 length = len(packed)
-                is_short = length <= short_bytes
-                sizes.append(NOTE_BYTES + 4 * length if is_short else size_of_params(encode(told).decode()))
-            notifications += unit.notes
+                sizes.append(
+                    NOTE_BYTES + 4 * length if length <= short_bytes else size_of_params(encode(told).decode())
+                )
+            if unit.notes:
+                numbers[session] = seq
+                notifications += unit.notes
         return rows
 
     def unknown_sessions(self) -> set[str]:

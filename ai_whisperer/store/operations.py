@@ -42,7 +42,7 @@ class Operation:
 class RowOperation(Operation, Generic[_Kept]):
     """An operation on a table of such records.
 
-    `names` are those of the columns that change, or that are given, if not all are: the others are empty texts.
+    `names` are those of the columns that change, or that are given, if not all are: see `left_out`.
     """
 
     __slots__ = ("_names", "table", "verb")
@@ -65,6 +65,13 @@ class RowOperation(Operation, Generic[_Kept]):
         if self.verb is Verb.DELETE_BELOW:
             return by_name["session_id"], by_name[table.key[-1]], Column("limit", Kind.INTEGER, int)
         return tuple(by_name[name] for name in (*names, *table.key))
+
+    @property
+    def left_out(self) -> dict[str, Any]:
+        """What a new row has in the columns that are not given: as a record has it by default, else an empty text."""
+        given = {column.name for column in self.columns}
+        defaults = self.table.defaults
+        return {column.name: defaults.get(column.name, "") for column in self.table.columns if column.name not in given}
 
     def adder(self) -> Callable[[Any, _Kept], None]:
         """A method for units: adds this operation on a record to the changes."""
@@ -149,6 +156,8 @@ UPDATE_JOINED = _update(tables.TASK, "joined_step")
 UPDATE_DISMISSAL = _update(tables.TASK, "dismissed_at")
 UPDATE_NOTES = _update(tables.TASK, "notes")
 PUT_STEP = _put(tables.STEP)
+BEGIN_STEP = RowOperation(Verb.PUT, tables.STEP, "session_id task_id number kind state call started_at said")
+"""A step that is new and has begun has nothing else yet."""
 PUT_COMPACTED = _put(tables.COMPACTED)
 
 INSERT_MAIL = _insert(tables.MAIL)

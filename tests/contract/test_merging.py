@@ -29,6 +29,7 @@ WRITTEN: tuple[RowOperation[Any], ...] = (
     operations.DELETE_AGENT,
     operations.COUNT_IN_THREAD,
     operations.PUT_STEP,
+    operations.BEGIN_STEP,
     operations.DELETE_STEPS,
     operations.PUT_APPROVAL,
     operations.DELETE_APPROVALS,

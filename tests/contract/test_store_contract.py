@@ -18,7 +18,7 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.rooms import MessageRecord, RoomKind, RoomRecord
 from ai_whisperer.domain.sessions import IdKind
 from ai_whisperer.domain.snapshot import Link, LinkKind
-from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord, StepState, TaskState
+from ai_whisperer.domain.tasks import Failure, Said, StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.domain.timers import TimerKind, TimerRecord
 from ai_whisperer.domain.usage import AgentTotals
 from ai_whisperer.errors import StoreInUseError, StoreRefusedError
@@ -72,6 +72,35 @@ def test_what_was_written_is_read_back_the_same(run: Run) -> None:
         assert await store.steps("s", "t1") == [step, called]
         assert await store.task("s", "t1") == task()
         assert await store.mail("s", "m1") == mail()
+
+    run(scenario)
+
+
+def test_a_step_that_has_just_begun_is_read_back_the_same(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        asked = StepRecord(
+            session_id="s",
+            task_id="t1",
+            number=1,
+            kind=StepKind.MODEL,
+            state=StepState.STARTED,
+            started_at=1.5,
+            said=(Said(task_id="t2", text="And be quick."),),
+        )
+        called = StepRecord(
+            session_id="s",
+            task_id="t1",
+            number=2,
+            kind=StepKind.TOOL,
+            state=StepState.STARTED,
+            call=ToolCall(call_id="c", name="n", arguments="{}"),
+            started_at=2.5,
+        )
+        unit = Unit()
+        unit.begin_step(asked)
+        unit.begin_step(called)
+        await store.submit(unit)
+        assert await store.steps("s", "t1") == [asked, called]
 
     run(scenario)
 

@@ -82,12 +82,12 @@ def accept_again(_: KillSwitch) -> None:
 def begin_before_durable(_: KillSwitch) -> None:
     """A step does not wait for its beginning to be on disk; the disk is slow."""
 
-    def begin(original: Callable[[AILoop], Awaitable[None]]) -> Callable[[AILoop], Awaitable[None]]:
-        def begun(self: AILoop) -> Awaitable[None]:
+    def advance(original: Callable[[AILoop, Decision], None]) -> Callable[[AILoop, Decision], None]:
+        def advanced(self: AILoop, decision: Decision) -> None:
+            original(self, decision)
             self._durable = None
-            return original(self)
 
-        return begun
+        return advanced
 
     def slowly(original: Callable[..., None]) -> Callable[..., asyncio.TimerHandle]:
         def commit(*given: Any, **options: Any) -> asyncio.TimerHandle:
@@ -95,7 +95,7 @@ def begin_before_durable(_: KillSwitch) -> None:
 
         return commit
 
-    swap(AILoop, "_do_next", begin)
+    swap(AILoop, "_advance", advance)
     swap(WatchedCommitter, "commit", slowly)
 
 
@@ -106,6 +106,7 @@ def forget_intents(_: KillSwitch) -> None:
         return lambda self, step: None if step.state is StepState.STARTED else original(self, step)
 
     swap(Unit, "put_step", put)
+    swap(Unit, "begin_step", put)
 
 
 def journal_results_late(_: KillSwitch) -> None:

@@ -83,7 +83,7 @@ def _who_waits_for_whom(manager: AsyncAgentSessionManager) -> dict[str, set[str]
     answering = {task.origin.answers: task.id for task in running if task.origin is not None}
     holders = {lock.name: lock.task_id for lock in manager.list_locks()}
     found: dict[str, set[str]] = defaultdict(set)
-    for wait in session.waits._waits.values():
+    for wait in session.waits.by_step.values():
         other = (holders if wait.kind is WaitKind.LOCK else answering).get(wait.target)
         if other is not None:
             found[wait.task_id].add(other)
@@ -381,7 +381,7 @@ async def _check_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     waits, graph, trees, post = session.waits, session.waits.graph, session.trees, session.mail
     kept = {
         "waits in the store": (await session.kernel.store.load(session.kernel.session_id)).waits,
-        "waits": list(waits._waits),
+        "waits": list(waits.by_step),
         "the graph of waits": [*graph._by_target, *graph._by_task, *graph._answers, *graph._holds],
         "trees": [*trees._used, *trees._running, *trees._cancelling],
         "mails": [*post._under_way, *post._of_task, *post._moving.values()],

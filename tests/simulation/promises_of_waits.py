@@ -16,7 +16,7 @@ _OVER = ("withdrawn", "expired")
 async def check_waits_now(manager: AsyncAgentSessionManager) -> None:
     """At every moment each wait is one of a task that runs, and what it waits for knows of it."""
     session = manager._session
-    waits = session.waits._waits.values()
+    waits = session.waits.by_step.values()
     assert all(wait.task_id in session.roster.running for wait in waits), "a wait is left behind by its task"
     turns = {wait.id for wait in waits if wait.kind is WaitKind.RESOURCE}
     assert turns == set(session.turns.lines._waiting), "a line and the waits in it differ"

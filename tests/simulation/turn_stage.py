@@ -124,7 +124,7 @@ async def told(manager: AsyncAgentSessionManager, name: str) -> list[dict[str, A
 def assert_nothing_is_left(manager: AsyncAgentSessionManager) -> None:
     session = manager._session
     assert manager.list_resources() == []
-    assert not session.waits._waits
+    assert not session.waits.by_step
     assert not session.turns.lines._of_task
 
 

@@ -8,7 +8,7 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -204,7 +204,7 @@ class World:
     @contextmanager
     def faulty_loops(self) -> Iterator[None]:
         """Let loops break now and then: before a step, after an answer, after the effect of a tool."""
-        do_next = AILoop._do_next
+        doing = AILoop._doing
         frequency = self.chance_for("faults").choice((0.01, 0.01, 0.01, 0.08))
         record_answer, record_result = RunningTask.record_answer, RunningTask.record_outside_result
 
@@ -213,9 +213,9 @@ class World:
             if self.chance_for(key).random() < frequency:
                 raise PlannedFaultError(key)
 
-        async def do_next_or_break(loop: AILoop) -> None:
+        def doing_or_break(loop: AILoop, action: Any) -> Coroutine[Any, Any, None]:
             maybe_break("next", loop.running)
-            await do_next(loop)
+            return doing(loop, action)
 
         def record_answer_or_break(running: RunningTask, decision: Any, step: StepRecord) -> None:
             maybe_break("answer", running)
@@ -226,7 +226,7 @@ class World:
             record_result(running, decision, step, result)
 
         with (
-            patch.object(AILoop, "_do_next", do_next_or_break),
+            patch.object(AILoop, "_doing", doing_or_break),
             patch.object(RunningTask, "record_answer", record_answer_or_break),
             patch.object(RunningTask, "record_outside_result", record_result_or_break),
         ):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from ai_whisperer.core.usage import usage_of, usage_of_all
-from ai_whisperer.domain.conversation import Answer, ToolResult, ToolRun, Usage
+from ai_whisperer.core.usage import usage_of
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolResult, ToolRun, Usage
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
 
 
@@ -41,6 +42,18 @@ PARTLY = Usage(input_tokens=20, output_tokens=7, cost_usd=0.5, unpriced_tokens=4
 UNPRICED = Usage(input_tokens=100, output_tokens=1)
 
 
+def test_a_tool_call_counts_once_it_has_ended_and_a_request_with_its_tokens() -> None:
+    called = tool_step(2, memory_bytes=64, mails=2)
+    assert usage_of([replace(called, state=StepState.STARTED, result=None, finished_at=None)]) == Usage()
+    assert usage_of([called]) == Usage(tool_calls=1, wall_seconds=0.25, cpu_seconds=0.25, memory_bytes=64, mails_sent=2)
+    assert usage_of([model_step(3, PARTLY, requests=2)]) == replace(PARTLY, model_calls=2, wall_seconds=1.5)
+
+
+def test_a_call_that_waits_for_somebody_takes_no_time() -> None:
+    waited = replace(tool_step(2), call=ToolCall(call_id="c", name="acquire_lock", arguments="{}"))
+    assert usage_of([waited]) == Usage(tool_calls=1)
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -52,4 +65,4 @@ UNPRICED = Usage(input_tokens=100, output_tokens=1)
     ],
 )
 def test_all_together_are_the_sum_of_each(steps: list[StepRecord]) -> None:
-    assert usage_of_all(steps) == sum(map(usage_of, steps), Usage())
+    assert usage_of(steps) == sum((usage_of([step]) for step in steps), Usage())

@@ -203,18 +203,21 @@ class Conversation:
 
     def _weigh(self, new: Sequence[Turn]) -> None:
         """Count what it takes in memory, and look whether some result is shown in part."""
+        agent = self._agent
         for turn in new:
-            self.size += contexts.turn_bytes(turn)
-            if type(turn) is UserTurn and turn.parts:
+            size = contexts.turn_bytes(turn)
+            self.size += size
+            if type(turn) is ToolTurn:
+                if turn.note and READ_RESULT in turn.note:
+                    self.tells_rest = True
+            elif type(turn) is UserTurn and turn.parts:
                 self.has_parts = True
-                self._attached += contexts.turn_bytes(turn) - contexts.shown_bytes(turn)
-            if type(turn) is ToolTurn and turn.note and READ_RESULT in turn.note:
-                self.tells_rest = True
-        self.is_small = self.size < _SMALL_BYTES and self._agent.record.definition.context.window is None
-        most, work = self._agent.limits.max_context_bytes, self._agent.work
+                self._attached += size - contexts.shown_bytes(turn)
+        self.is_small = self.size < _SMALL_BYTES and agent.record.definition.context.window is None
+        most, work = agent.limits.max_context_bytes, agent.work
         if self.size > most or (len(work.loops) > 1 and work.context_bytes > most):
             raise ContextLimitError(
-                f"The conversations of '{self._agent.agent_id}' take {work.context_bytes:,} bytes of memory and "
+                f"The conversations of '{agent.agent_id}' take {work.context_bytes:,} bytes of memory and "
                 f"may take {most:,} (max_context_bytes); this one takes {self.size:,}. Begin a new thread, "
                 "let fewer tasks run at the same time, or raise the limit."
             )

@@ -18,7 +18,7 @@ from ai_whisperer.core.next_step import (
     pending_calls,
 )
 from ai_whisperer.core.shown import mails_shown_by
-from ai_whisperer.core.usage import usage_of_all, usage_since
+from ai_whisperer.core.usage import usage_of, usage_since
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.notifications.steps import StepFinished, StepRetried, StepStarted
@@ -67,22 +67,30 @@ class TaskJournal:
         self._agent = agent
         self._uncounted: list[StepRecord] = []
         self.steps = steps
-        self.task = replace(task, usage=usage_of_all(steps)) if steps else task
+        self.task = replace(task, usage=usage_of(steps)) if steps else task
+
+    def begin(self, decision: Decision, step: StepRecord) -> None:
+        """Journal that a step begins, and tell of it. Of one that comes after all others less is to be written."""
+        steps = self.steps
+        if not steps or steps[-1].number < step.number:
+            decision.unit.begin_step(step)
+            steps.append(step)
+        else:
+            self.record_step(decision, step)
+        decision.tell(StepStarted.of(self.task, step))
 
     def record_step(self, decision: Decision, step: StepRecord) -> None:
         """Put a step into the journal, in the unit and in memory."""
         decision.unit.put_step(step)
-        if not self.steps or self.steps[-1].number < step.number:
-            self.steps.append(step)
+        steps, number = self.steps, step.number
+        if steps and steps[-1].number == number:
+            steps[-1] = step  # as nearly always
             return
-        if self.steps[-1].number == step.number:
-            self.steps[-1] = step
-            return
-        index = bisect_left(self.steps, step.number, key=_NUMBER)
-        if self.steps[index].number == step.number:
-            self.steps[index] = step
+        index = bisect_left(steps, number, key=_NUMBER)
+        if index < len(steps) and steps[index].number == number:
+            steps[index] = step
         else:
-            self.steps.insert(index, step)
+            steps.insert(index, step)
 
     def update_task(self, decision: Decision, task: TaskRecord) -> None:
         self.count_up()
@@ -123,9 +131,7 @@ class TaskJournal:
             # Of a task that was retried it begins now, as far as anybody has been told: see `snapshots`.
             is_of_before = step.started_at < (self.task.started_at or 0.0)
             began_at = decision.at if is_of_before else step.started_at
-            step = replace(step, attempt=step.attempt + 1, started_at=began_at)
-            self.record_step(decision, step)
-            self.tell_started(decision, step)
+            self.begin(decision, replace(step, attempt=step.attempt + 1, started_at=began_at))
 
     def begin_compaction(self, decision: Decision, step: StepRecord, *, refused: Failure | None) -> None:
         """The request that has begun is a compaction now: under its number, with all that it has used.
@@ -146,7 +152,7 @@ class TaskJournal:
                     requests=UNSET if requests == 1 else requests,
                 )
             )
-        self.tell_started(decision, step)
+        decision.tell(StepStarted.of(self.task, step))
 
     def mark_shown(self, decision: Decision, step: StepRecord) -> None:
         """The model has answered, and so was shown the mails that its request held."""
@@ -164,12 +170,12 @@ class TaskJournal:
     def record_result(
         self, decision: Decision, step: StepRecord, result: ToolResult, *, state: StepState = DONE
     ) -> None:
-        if self._agent.parts.waits:
+        if self._agent.parts.waits.by_step:
             self._agent.parts.turns.let_go(step.id)
         step = replace(step, state=state, result=result, finished_at=decision.at)
         self.count(step)
         self.record_step(decision, step)
-        self.tell_finished(decision, step, requests=0)
+        decision.tell(StepFinished.of(self.task, step, requests=0))
 
     def count(self, step: StepRecord) -> int:
         """Add what a step has used since it was recorded last: it is counted first, and recorded then.
@@ -188,7 +194,7 @@ class TaskJournal:
     def count_up(self) -> None:
         """Bring `task.usage` up to date."""
         if self._uncounted:
-            used = usage_of_all(self._uncounted)
+            used = usage_of(self._uncounted)
             self._uncounted.clear()
             self._add(used)
 
@@ -237,11 +243,4 @@ class TaskJournal:
         settled = replace(step, finished_at=decision.at, retry_at=None)
         requests = self.count(settled)
         self.record_step(decision, settled)
-        self.tell_finished(decision, settled, requests=requests)
-
-    def tell_started(self, decision: Decision, step: StepRecord) -> None:
-        decision.tell(StepStarted.of(self.task, step))
-
-    def tell_finished(self, decision: Decision, step: StepRecord, *, requests: int) -> None:
-        """`requests` is how many requests to the model have ended with the step."""
-        decision.tell(StepFinished.of(self.task, step, requests=requests))
+        decision.tell(StepFinished.of(self.task, settled, requests=requests))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 from ai_whisperer.core.next_step import CallTools, Compact, PendingCall, RequestModel
 from ai_whisperer.core.supervising import restart_key
@@ -238,12 +239,17 @@ class AILoop:
         """Do the steps until the task ends or the loop is held up; never raise."""
         current_loop.set(self)
         try:
-            while self._next is not None:
-                await self._do_next()
+            while (action := self._next) is not None:
+                if self._durable is not None:
+                    durable, self._durable = self._durable, None
+                    await durable
+                await self._doing(action)
         except asyncio.CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - a fault of ours ends this task, never the process or another agent
             self._fail(error)
+        if self.worker is not None:
+            self.worker.remove_done_callback(self._worker_ended)  # what is to be done then is done here
         self._clear()
         self.give_back_place()
 
@@ -272,21 +278,18 @@ class AILoop:
             self.give_back_place()
             self.take_up()
 
-    async def _do_next(self) -> None:
-        if self._durable is not None:
-            durable, self._durable = self._durable, None
-            await durable
-        action = self._next
+    def _doing(self, action: RequestModel | Compact | CallTools | LookUp) -> Coroutine[Any, Any, None]:
+        """What does the next step, whose beginning is durable, and decides what comes after it."""
         if type(action) is RequestModel:
-            await self._request_model()
-        elif type(action) is CallTools:
-            await self._call_tools(action.calls)
-        elif type(action) is Compact:
-            await self._compact()
-        elif type(action) is LookUp:
-            with self._agent.parts.kernel.reads.under_way.one_more():
-                self.running.found = await look_up_wanted(self._agent, self.running.journal.task, action.action)
-                self._advance(self._decide())
+            return self._request_model()
+        if type(action) is CallTools:
+            return self._call_tools(action.calls)
+        return self._compact() if type(action) is Compact else self._look_up(action)
+
+    async def _look_up(self, wanted: LookUp) -> None:
+        with self._agent.parts.kernel.reads.under_way.one_more():
+            self.running.found = await look_up_wanted(self._agent, self.running.journal.task, wanted.action)
+            self._advance(self._decide())
 
     async def _request_model(self) -> None:
         """Ask the model; a request that would be too long becomes a compaction, and is made after it."""
@@ -408,7 +411,7 @@ class AILoop:
             self._crash(decision, error)
         finally:
             self.running.found = None
-        if decision.unit:
+        if decision.unit.changes or decision.unit.notes:
             self._durable = decision.submit()
 
     def _fail(self, error: Exception) -> None:

@@ -63,12 +63,13 @@ _NONE: Mapping[str, bytes] = MappingProxyType({})
 class ModelStep:
     """The last step of a loop's journal, which asks a model and has begun."""
 
-    __slots__ = ("_agent", "_asked_at", "_inquiry", "_loop", "_step")
+    __slots__ = ("_agent", "_asked_at", "_inquiry", "_loop", "_now", "_step")
 
     def __init__(self, agent: Owner, loop: AskingLoop, inquiry: Inquiry) -> None:
         self._agent = agent
         self._loop = loop
         self._inquiry = inquiry
+        self._now = agent.parts.kernel.clock.now
         self._step = loop.running.journal.steps[-1]
         asking = loop.asking
         if asking is not None and asking.held_up_seconds and asking.number == self._step.number:
@@ -124,6 +125,9 @@ class ModelStep:
     async def _ask(self, asked: ModelTurn) -> Answer:
         agent, inquiry = self._agent, self._inquiry
         definition, limits = agent.record.definition, agent.limits
+        most_tokens = asked.reserved.max_output_tokens  # where that leaves room for less than the settings say
+        if most_tokens is None and inquiry.is_summary:
+            most_tokens = inquiry.output_tokens()
         request = ModelRequest(
             step_id=f"{self._step.id}.summary" if inquiry.is_summary else self._step.id,
             agent_id=agent.agent_id,
@@ -132,7 +136,7 @@ class ModelStep:
             tools=inquiry.tools,
             settings=inquiry.settings,
             attempt=self._step.attempt,
-            max_output_tokens=self._most_output_tokens(asked),
+            max_output_tokens=most_tokens,
             attachments=await contents_for(agent, inquiry.turns) if inquiry.has_parts else _NONE,
         )
         tell = _ignore if inquiry.is_summary else StreamTeller(agent.parts.kernel, agent.agent_id, self._step).take
@@ -164,11 +168,6 @@ class ModelStep:
             return answer
         usage = believable(answer.usage, lambda: estimated_usage(inquiry.input_tokens(), answer))
         return replace(answer, usage=usage)
-
-    def _most_output_tokens(self, asked: ModelTurn) -> int | None:
-        """How long the answer may be, where what is set aside leaves room for less than the settings say."""
-        room = asked.reserved.max_output_tokens
-        return self._inquiry.output_tokens() if room is None and self._inquiry.is_summary else room
 
     def _failed(self, error: ModelError, asked: ModelTurn) -> StepRecord | None:
         """Journal a failed attempt; the finished step, not yet recorded, if it was the last one.
@@ -356,14 +355,10 @@ class ModelStep:
             **changes,
         )
 
-    def _now(self) -> float:
-        return self._agent.parts.kernel.clock.now()
-
     async def _journal_next_attempt(self) -> None:
         self._step = replace(self._step, attempt=self._step.attempt + 1, error=None, retry_at=None)
         decision = self._agent.parts.kernel.decide(f"task:{self._step.task_id}")
-        self._loop.running.journal.record_step(decision, self._step)
-        self._loop.running.journal.tell_started(decision, self._step)
+        self._loop.running.journal.begin(decision, self._step)
         await decision.submit()
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ai_whisperer.core.fallbacks import Attempts
 from ai_whisperer.core.model_failures import longest_wait
@@ -56,7 +59,7 @@ class AskingLoop(WaitingLoop, Loop, Protocol):
     asking: Asking | None
 
 
-class ModelTurn(NamedTuple):
+class ModelTurn(Struct, frozen=True):
     """A request may begin: the model, its name, the turn, and what is set aside for it."""
 
     model: Model
@@ -167,7 +170,7 @@ async def _limited(
         return None
     turn = asked.turn if gate is None or not asked.turn.is_over else gate.enter(most=agent.parts.gates.most)
     if turn is not None:
-        return asked._replace(turn=turn, reserved=reserved)
+        return replace(asked, turn=turn, reserved=reserved)
     spending.release(loop.running.journal.task.id)
     return Sent.TO_LOOK_AGAIN
 

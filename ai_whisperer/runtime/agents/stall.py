@@ -21,7 +21,7 @@ class StallWatch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._lanes: dict[_Patience, _Lane] = {}
+        self._lanes: dict[tuple[float, float, float], _Lane] = {}
 
     def guard(
         self,
@@ -39,10 +39,10 @@ class StallWatch:
         `max_seconds`. What the guard takes it passes on, but for mere signs of life. `on_taken` is called when the
         provider has taken the request, perhaps twice.
         """
-        patience = _Patience(seconds if first_seconds is None else first_seconds, seconds, max_seconds)
+        patience = (seconds if first_seconds is None else first_seconds, seconds, max_seconds)
         lane = self._lanes.get(patience)
         if lane is None:
-            lane = self._lanes[patience] = _Lane(patience, self._loop)
+            lane = self._lanes[patience] = _Lane(_Patience(*patience), self._loop)
         return StallGuard(lane, pass_on, on_taken)
 
 

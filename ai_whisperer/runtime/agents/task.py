@@ -30,6 +30,7 @@ from ai_whisperer.domain.conversation import ChannelResponse, ToolResult
 from ai_whisperer.domain.definition import CutAnswers
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notifications.context import ContextCompacted
+from ai_whisperer.domain.notifications.steps import StepFinished
 from ai_whisperer.domain.notifications.tasks import (
     TaskRestarting,
     TaskStarted,
@@ -58,8 +59,6 @@ from ai_whisperer.runtime.limits.deadlines import overdue
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.tools.desk import CoordinationTool
 from ai_whisperer.tools.function import Tool
-
-_STEPS = (RequestModel, Compact, CallTools)
 
 
 class StuckLoopError(Exception):
@@ -111,8 +110,8 @@ class RunningTask:
         """
         while True:
             action = self._on_its_terms(self.journal.next_action(), now=decision.at)
-            if not isinstance(action, _STEPS):
-                if isinstance(action, Complete) and self._must_look_up(action):
+            if not (type(action) is RequestModel or type(action) is CallTools or type(action) is Compact):
+                if type(action) is Complete and self._must_look_up(action):
                     return LookUp(action)
                 self._end(decision, action)
                 return None
@@ -120,10 +119,10 @@ class RunningTask:
                 return None
             if self._must_look_up(action):
                 return LookUp(action)
-            if isinstance(action, RequestModel):
+            if type(action) is RequestModel:
                 self._begin_request(decision, action)
                 return action
-            if isinstance(action, Compact):
+            if type(action) is Compact:
                 self.journal.begin_again(decision, action.step)
                 return action
             known = len(decision.unit)
@@ -199,7 +198,7 @@ class RunningTask:
     def only_waits(self) -> bool:
         """Whether nothing can be done until the wait of a call is over."""
         waits, admission = self._agent.parts.waits, self._agent.parts.permission
-        if not waits or not waits.of_task(self.journal.task.id):
+        if not waits.of_task(self.journal.task.id):
             return False
         action = self.journal.next_action()
         return isinstance(action, CallTools) and all(
@@ -240,8 +239,7 @@ class RunningTask:
         else:
             self.journal.begin_again(decision, step)
             return
-        self.journal.record_step(decision, step)
-        self.journal.tell_started(decision, step)
+        self.journal.begin(decision, step)
 
     @property
     def _is_compacted(self) -> bool:
@@ -254,7 +252,7 @@ class RunningTask:
         self._clear_of_suspicion(decision, MODEL)
         requests = self.journal.count(step)
         self.journal.record_step(decision, step)
-        self.journal.tell_finished(decision, step, requests=requests)
+        decision.tell(StepFinished.of(self.journal.task, step, requests=requests))
         if compacted is not None:
             decision.unit.put_compacted(compacted)
             decision.tell(ContextCompacted.of(self.journal.task, step, compacted.compaction))
@@ -267,7 +265,7 @@ class RunningTask:
         repeated = Repeats(self.journal.steps)
         for pending in action.calls:
             step = self.journal.step_of(pending, at=decision.at)
-            if self._agent.parts.waits and self._agent.parts.permission.holds_back(step.id):
+            if self._agent.parts.waits.by_step and self._agent.parts.permission.holds_back(step.id):
                 continue
             tool = self._agent.registry.find(pending.call.name)
             repeats = 0 if pending.interrupted is not None else repeated.of(pending.call)
@@ -278,8 +276,7 @@ class RunningTask:
                 if result is not None:
                     self.journal.record_result(decision, step, result)
                     continue
-                self.journal.record_step(decision, step)
-                self.journal.tell_started(decision, step)
+                self.journal.begin(decision, step)
             elif pending.interrupted is not None and (tool is None or not tool.may_repeat(pending.call.arguments)):
                 result = ToolResult(content=OUTCOME_UNKNOWN, is_error=True)
                 self.journal.record_result(decision, step, result, state=StepState.UNKNOWN)
@@ -297,23 +294,22 @@ class RunningTask:
     def _begins_outside(self, decision: Decision, pending: PendingCall, step: StepRecord, tool: Tool | None) -> bool:
         """Journal the beginning of a call with effects outside; False if it waits, or has its result already."""
         held = self._agent.parts.permission.admit(decision, self.journal.task, step, tool)
-        if isinstance(held, ToolResult):
+        if held is None:
+            if pending.interrupted is not None:
+                step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
+            self.journal.begin(decision, step)
+        elif isinstance(held, ToolResult):
             shown = self._agent.parts.reached.bounded_result(
                 self.journal.task.agent_id, self.journal.task.id, held.content
             )
             self.journal.record_result(decision, step, replace(held, content=shown))
-        elif held is None:
-            if pending.interrupted is not None:
-                step = replace(step, attempt=step.attempt + 1, started_at=decision.at)
-            self.journal.record_step(decision, step)
-            self.journal.tell_started(decision, step)
         return held is None
 
     def record_answer(self, decision: Decision, step: StepRecord) -> None:
         self._clear_of_suspicion(decision, MODEL)
         requests = self.journal.count(step)
         self.journal.record_step(decision, step)
-        self.journal.tell_finished(decision, step, requests=requests)
+        decision.tell(StepFinished.of(self.journal.task, step, requests=requests))
         if step.answer is not None:
             self.journal.mark_shown(decision, step)
             if step.said is not None:

@@ -157,6 +157,7 @@ class TaskEnd:
         response: ChannelResponse | None = None,
         error: Failure | None = None,
     ) -> TaskRecord:
+        running.journal.count_up()  # the last change of the task has all that it has used
         running.journal.update_task(
             decision,
             replace(

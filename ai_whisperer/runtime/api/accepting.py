@@ -282,7 +282,8 @@ class Intake:
             mail_id=mail_id,
             is_checked=is_checked,
         )
-        self._keep_until_readable(decision, mail, mail_id)
+        if mail_id is not None:
+            self._mails.keep(mail_id, mail, until=decision.when_readable)
         return mail
 
     def check_mail(
@@ -307,13 +308,10 @@ class Intake:
         decision = self._session.kernel.decide(by_caller())
         original = own_mail(USER, mail_id, found)
         mail = post.reply(decision, original, body=body, priority=priority, mail_id=reply_id)
-        self._keep_until_readable(decision, mail, reply_id)
+        if reply_id is not None:
+            self._mails.keep(reply_id, mail, until=decision.when_readable)
         await decision.commit()
         return mail
-
-    def _keep_until_readable(self, decision: Decision, mail: MailRecord, given_id: str | None) -> None:
-        if given_id is not None:
-            self._mails.keep(given_id, mail, until=decision.when_readable)
 
     async def event(self, name: str, data: Any, *, event_id: str | None) -> EventRecord:
         known = await self._known(event_id, self._session.kernel.reads.event, self._events)

@@ -39,7 +39,7 @@ class Permission:
         if held is None and tool is not None and tool.touches:
             # Last of all: whoever has its turn does not wait for anything else.
             held = self.turns.admit(decision, task, step, tool)
-        elif held is None and self._waits:
+        elif held is None and self._waits.by_step:
             self.turns.let_go(step.id)
         if held is None:
             self.turns.held_up(task.id)

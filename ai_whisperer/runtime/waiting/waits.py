@@ -24,17 +24,17 @@ Expiry = Callable[[Decision, WaitRecord], None]
 
 
 class Waits:
-    """The waits of one session and the graph that they make. Each ends once: with what it is for, or without."""
+    """The waits of one session and the graph that they make. Each ends once: with what it is for, or without.
+
+    `by_step` has them by the id of the step whose call waits, in the order in which they began; only this changes it.
+    """
 
     def __init__(self, kernel: Kernel, roster: Roster) -> None:
         self._kernel = kernel
         self._roster = roster
-        self._waits: dict[str, WaitRecord] = {}
+        self.by_step: dict[str, WaitRecord] = {}
         self._expiry: dict[WaitKind, Expiry] = {}
         self.graph = WaitGraph()
-
-    def __len__(self) -> int:
-        return len(self._waits)
 
     def on_expiry(self, kind: WaitKind, expire: Expiry) -> None:
         """Have waits of this kind ended by this when their time is over."""
@@ -47,7 +47,7 @@ class Waits:
 
     def resume(self) -> None:
         """Watch the deadlines again; what is past ends at once."""
-        for wait in self._waits.values():
+        for wait in self.by_step.values():
             self._arm(wait)
 
     def begin(self, decision: Decision, wait: WaitRecord) -> None:
@@ -63,17 +63,17 @@ class Waits:
     def let_go(self, wait: WaitRecord) -> None:
         """A call that was held back waits no more."""
         self.graph.remove(wait)
-        del self._waits[wait.id]
+        del self.by_step[wait.id]
 
     def all(self) -> list[WaitRecord]:
         """In the order in which they began."""
-        return list(self._waits.values())
+        return list(self.by_step.values())
 
     def find(self, step_id: str) -> WaitRecord | None:
-        return self._waits.get(step_id)
+        return self.by_step.get(step_id)
 
     def is_waiting(self, step_id: str) -> bool:
-        return step_id in self._waits
+        return step_id in self.by_step
 
     def of_task(self, task_id: str) -> list[WaitRecord]:
         return self.graph.waits_of(task_id)
@@ -110,7 +110,7 @@ class Waits:
         return earliest(deadline_after(seconds, now=now), task.deadline_at, self.graph.earliest_deadline(task.id))
 
     def _remember(self, wait: WaitRecord) -> None:
-        self._waits[wait.id] = wait
+        self.by_step[wait.id] = wait
         self.graph.add(wait)
 
     def _arm(self, wait: WaitRecord) -> None:

@@ -53,13 +53,14 @@ class _Write(NamedTuple):
 
 
 class _How(NamedTuple):
-    """An operation, taken apart."""
+    """An operation, taken apart. A row has the `usual` values in the columns that are `left_out`."""
 
     verb: Verb
     table: Table[Any]
     columns: tuple[str, ...]
     key_of: Callable[[Row], Row]
-    missing: tuple[str, ...]
+    left_out: tuple[str, ...]
+    usual: Row
     counting: Counting | None
 
 
@@ -104,7 +105,7 @@ def _add(rows: _Rows, operation: RowOperation[Any], how: _How, values: Row) -> b
     elif how.verb is Verb.DELETE:
         write = _Write(how.verb, (), ())
     else:
-        write = _Write(how.verb, how.columns + how.missing, values + ("",) * len(how.missing), how.counting)
+        write = _Write(how.verb, how.columns + how.left_out, values + how.usual, how.counting)
     if rows.some and any(_may_match(some, wanted, how.table, key, write) for some, wanted in rows.some):
         return False
     known = rows.writes.get(key)
@@ -205,12 +206,11 @@ def _parts(tables: dict[Table[Any], _Rows]) -> Wave:
 def _how(operation: RowOperation[Any]) -> _How:
     table, columns = operation.table, tuple(column.name for column in operation.columns)
     places = [columns.index(name) for name in table.key] if operation.verb not in _SOME else []
-    missing = tuple(column.name for column in table.columns if column.name not in columns)
+    left_out = operation.left_out if operation.verb in _WHOLE else {}
     counting = None
     if isinstance(operation, Count):
         counting = (tuple(operation.summed), tuple(operation.least), tuple(operation.most))
-    whole = operation.verb in _WHOLE
-    return _How(operation.verb, table, columns, _picker(places), missing if whole else (), counting)
+    return _How(operation.verb, table, columns, _picker(places), tuple(left_out), tuple(left_out.values()), counting)
 
 
 def _picker(places: Sequence[int]) -> Callable[[Row], Row]:

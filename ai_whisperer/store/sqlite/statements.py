@@ -53,8 +53,14 @@ def _counting(operation: Count[Any]) -> str:
 
 
 def _places(operation: RowOperation[Any]) -> str:
-    given = {column.name for column in operation.columns}
-    return ",".join("?" if column.name in given else "''" for column in operation.table.columns)
+    left_out = operation.left_out
+    return ",".join(_literal(left_out[each.name]) if each.name in left_out else "?" for each in operation.table.columns)
+
+
+def _literal(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else repr(value)
 
 
 class _Statements(dict[Operation, str]):
