@@ -184,7 +184,9 @@ def has_programs_after_commands(page: Path) -> bool:
     return not all(is_program(block) or is_needed_by_programs(block) for block in blocks[:last])
 
 
-@pytest.mark.parametrize("page", filter(has_programs_after_commands, PAGES), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if has_programs_after_commands(page)], ids=lambda page: page.name
+)
 def test_the_programs_of_the_page_run_for_a_reader_who_did_not_try_the_rest(page: Path, tmp_path: Path) -> None:
     play(page, (block for block in blocks_of(page) if is_program(block) or is_needed_by_programs(block)), tmp_path)
 
