@@ -146,11 +146,14 @@ class Beating:
                 self._tell(self._answer)
                 return 0.0
             self._sure_at = began_at
+            if now() - began_at > BEAT_SECONDS:
+                self._known = judging.forgiven(self._known)
             if began_at - self._looked_at > HURRIED_SECONDS - _JITTER_SECONDS:
                 self._looked_at = began_at
                 removed = await self._judge(seen, began_at)
         except (ConnectionError, TimeoutError, WhispererError) as error:
             self.missed += 1
+            self._known = judging.forgiven(self._known)
             self._book.lose()
             _log.info("a beat is missed: %s", error or type(error).__name__)
             return now() - began_at + _PAUSE_SECONDS

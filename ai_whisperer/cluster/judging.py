@@ -47,6 +47,11 @@ def looked(known: Sightings, seen: Seen, *, own_id: str, is_full_beat: bool = Tr
     return {each.id: _sighting(known.get(each.id), each, seen.incarnation, int(is_full_beat)) for each in others}
 
 
+def forgiven(known: Sightings) -> dict[str, Sighting]:
+    """What is known after a beat of mine that did not come through, or came late: what kept me kept others too."""
+    return {host_id: Sighting(each.beat, 0, each.locked_in) for host_id, each in known.items()}
+
+
 def gone(known: Sightings) -> list[tuple[str, int]]:
     """Those that are gone, with the last beat of each: one that has beaten since is not."""
     return [(host_id, sighting.beat) for host_id, sighting in known.items() if sighting.is_gone]

@@ -66,7 +66,7 @@ class Duties:
             _log.error("session %s could not be taken up: %s", session_id, error)
 
     async def _drain(self) -> None:
-        _log.warning("this node is being drained: its sessions go to others")
+        _log.info("this node is being drained: its sessions go to others")
         going = (self._host.let_go(each, grace_seconds=self._grace_seconds) for each in self._host.membership.held)
         for outcome in await asyncio.gather(*going, return_exceptions=True):
             if isinstance(outcome, BaseException):

@@ -68,7 +68,8 @@ class EmbeddedHost(SessionHost):
 
     async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
         self._check_open()
-        await self._check_sure()
+        if not self.membership.is_sure:
+            await self._proven()
         await self.get(principal, session_id)
         return self._manager
 

@@ -113,12 +113,11 @@ class HeldSessions:
             if isinstance(outcome, BaseException):
                 raise outcome  # by now all others have been told
 
-    async def _check_sure(self) -> None:
+    async def _proven(self) -> None:
         """Nothing is told from memory by a node that may have been taken for dead: it asks first."""
-        if not self.membership.is_sure:
-            await self.membership.prove()
-            if (failure := self._store.health.failure) is not None:
-                raise failure
+        await self.membership.prove()
+        if (failure := self._store.health.failure) is not None:
+            raise failure
 
     def _check_open(self) -> None:
         if self._closing:

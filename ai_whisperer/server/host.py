@@ -169,7 +169,8 @@ class SessionHost(HeldSessions):
             return False
         try:
             if await self._store.claim(session_id) and await self._store.session(session_id) is not None:
-                return False  # it was made, and let go, since somebody looked
+                await self._store.release(session_id)  # it was made, and let go, since somebody looked
+                return False
         except SessionElsewhereError:
             return False
         return self._created.get(session_id) is None and not self._is_closed_off(session_id)
@@ -237,7 +238,8 @@ class SessionHost(HeldSessions):
         """
         while True:
             self._check_open()
-            await self._check_sure()
+            if not self.membership.is_sure:
+                await self._proven()
             known = self._open.get(session_id)
             if known is None or known.owner != principal or session_id in self._deleting:
                 record = await self.get(principal, session_id)

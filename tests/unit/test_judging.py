@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ai_whisperer.cluster.judging import SILENT_BEATS, SILENT_BEATS_WITHOUT_LOCK, Sightings, gone, is_hurried, looked
+from ai_whisperer.cluster.judging import (
+    SILENT_BEATS,
+    SILENT_BEATS_WITHOUT_LOCK,
+    Sightings,
+    forgiven,
+    gone,
+    is_hurried,
+    looked,
+)
 from ai_whisperer.cluster.sharing import fair_share, own_share, raised_min_version, with_other_settings
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import NodeCard, Seen, SeenNode
@@ -89,6 +97,16 @@ def test_a_node_that_connects_again_begins_anew() -> None:
 def test_a_judge_whose_beats_do_not_come_through_condemns_nobody() -> None:
     known = after(seen(node("a", 7)))
     assert gone(known) == []  # however much time passes: what is not seen is not counted
+
+
+def test_a_judge_that_missed_a_beat_itself_begins_to_count_again() -> None:
+    still = seen(node("a", 7, has_lock=False))
+    known = after(seen(node("a", 7)), still, still)
+    assert not forgiven(known)["a"].is_gone
+    assert gone(after(still, still, known=forgiven(known))) == []
+    assert gone(after(*[seen(node("b", 7))] * SILENT_BEATS)) == []
+    known = forgiven(after(*[seen(node("b", 7))] * SILENT_BEATS))
+    assert gone(after(*[seen(node("b", 7))] * (SILENT_BEATS - 1), known=known)) == []
 
 
 def test_a_beat_that_was_made_sooner_counts_only_without_a_lock() -> None:
