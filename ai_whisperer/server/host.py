@@ -109,7 +109,7 @@ class SessionHost(HeldSessions):
             with contextlib.suppress(SessionElsewhereError):
                 await self._adopt(unlisted)
         if await self._store.session(session_id) is None:
-            with contextlib.suppress(DuplicateIdError):  # another node was sooner
+            with contextlib.suppress(DuplicateIdError, SessionElsewhereError):  # another node was sooner
                 await self.create(LOCAL, session_id)
         for busy in await self.membership.taken_first(await self._store.sessions_with_work()):
             await self.open_claimed(busy)
@@ -156,7 +156,7 @@ class SessionHost(HeldSessions):
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
         checked_id(session_id)
-        if await self._record(session_id) is not None or not await self._claimed_new(session_id):
+        if not await self._claimed_new(session_id):
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         self._check_open()
         record = self._new(principal, session_id, title=title)
@@ -164,16 +164,13 @@ class SessionHost(HeldSessions):
         return SessionSummary(**asdict(record))
 
     async def _claimed_new(self, session_id: str) -> bool:
-        """Whether the session can be made here: neither this node nor another has begun to."""
-        if self._is_closed_off(session_id):
-            return False
-        try:
-            if await self._store.claim(session_id) and await self._store.session(session_id) is not None:
-                await self._store.release(session_id)  # it was made, and let go, since somebody looked
-                return False
-        except SessionElsewhereError:
-            return False
-        return self._created.get(session_id) is None and not self._is_closed_off(session_id)
+        """Whether the session can be made here, and is there nowhere; raises `SessionElsewhereError`."""
+        is_claimed = not self._is_closed_off(session_id) and await self._store.claim(session_id)
+        if await self._record(session_id) is None and not self._is_closed_off(session_id):
+            return True
+        if is_claimed:
+            await self._store.release(session_id)
+        return False
 
     async def create_if_missing(self, principal: str, session_id: str) -> None:
         """Make the session if it is not there and sessions are made so here; raises `InvalidInputError` for a bad id.

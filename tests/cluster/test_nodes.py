@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from ai_whisperer.client import Client
 from ai_whisperer.cluster.joining import join
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.errors import DuplicateIdError, NoClusterError, SessionElsewhereError, StoreError, UnknownSessionError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
@@ -132,8 +132,9 @@ def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
     async def scenario(a: Node, b: Node) -> None:
         async with a.client("s") as of_a, b.client("s") as of_b:
             made = await asyncio.gather(of_a.create_session("s"), of_b.create_session("s"), return_exceptions=True)
-            assert sorted(type(each).__name__ for each in made) == ["DuplicateIdError", "SessionSummary"]
-            first, second = (of_a, of_b) if not isinstance(made[0], DuplicateIdError) else (of_b, of_a)
+            assert sum(isinstance(each, SessionSummary) for each in made) == 1
+            assert any(isinstance(each, DuplicateIdError | SessionElsewhereError) for each in made)
+            first, second = (of_a, of_b) if isinstance(made[0], SessionSummary) else (of_b, of_a)
             here, there = (a, b) if first is of_a else (b, a)
             await first.create_agent("ann")
             with pytest.raises(SessionElsewhereError) as told:
@@ -213,15 +214,12 @@ def test_two_programs_have_two_sessions_of_a_database_and_not_one(database: str)
 
     async def scenario() -> None:
         async with opened("one") as one:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(os, "getpid", lambda: 999_999)  # in a process of its own it has a name of its own
-                async with opened("two") as two:
-                    for manager in (one, two):
-                        await manager.create_agent("ann")
-                        assert await manager.run_task("ann", "go") == "done"
-                patch.setattr(os, "getpid", lambda: 999_998)
-                with pytest.raises(SessionElsewhereError, match=r"The node '.*' has the session 'one'. Ask"):
-                    await opened("one").open()
+            async with opened("two") as two:
+                for manager in (one, two):
+                    await manager.create_agent("ann")
+                    assert await manager.run_task("ann", "go") == "done"
+            with pytest.raises(SessionElsewhereError, match=r"The node '.*' has the session 'one'. Ask"):
+                await opened("one").open()
         async with opened("one") as again:
             assert sorted(again.active_sessions) == ["ann"]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +357,44 @@ def test_whoever_has_the_database_alone_keeps_nodes_out_and_they_keep_it_out(
         async with joined(database, "a"):
             with pytest.raises(StoreInUseError, match="has the database at"):
                 await PostgresqlStore.open(database)
+
+    play(scenario)
+
+
+@contextmanager
+def stalled(server: Server) -> Iterator[None]:
+    """Let no process of the database do anything."""
+    assert server._process is not None
+    first = server._process.pid
+    os.kill(first, signal.SIGSTOP)  # it starts no more of them
+    pids = [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_database_that_stalls_condemns_nobody(postgresql_server: Server, database: str) -> None:
+    if postgresql_server._process is None:
+        pytest.skip("the server is another's, and is not stalled")
+
+    async def scenario() -> None:
+        async with joined(database, "a", "b") as stores:
+            members = [membership_of(each) for each in stores]
+            for number, store in enumerate(stores):
+                await store.claim(f"s{number}")
+            with stalled(postgresql_server):
+                while any(each.figures()["node_beats_missed"][1] < 2 for each in members):  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.05)
+                assert not any(each.is_sure for each in members)
+            for number, (store, member) in enumerate(zip(stores, members, strict=True)):
+                await store.submit(made(f"s{number}"))
+                await member.prove()
+                assert [each.name for each in (await member.status()).nodes] == ["a", "b"]
+                assert member.figures()["node_takeovers"][1] == 0
 
     play(scenario)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 from pathlib import Path
@@ -14,6 +15,8 @@ from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.version import __version__
 
 PATIENCE_SECONDS = 30.0
+_programs = itertools.count(1)
+"""A process may open several stores: each is a node of its own."""
 
 
 async def open_store(
@@ -39,5 +42,5 @@ async def open_store(
         raise StoreError(
             "A store in PostgreSQL needs the package asyncpg. Install it: pip install 'ai-whisperer[cluster]'"
         ) from error
-    card = card or NodeCard(name=f"{socket.gethostname()}:{os.getpid()}", version=__version__)
+    card = card or NodeCard(name=f"{socket.gethostname()}:{os.getpid()}.{next(_programs)}", version=__version__)
     return await join(address, card, folder=data, patience_seconds=patience_seconds)
