@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -15,7 +16,7 @@ import msgspec
 from asyncpg import Connection
 
 from ai_whisperer.core.file_names import file_name
-from ai_whisperer.errors import SessionElsewhereError, StoreCorruptError
+from ai_whisperer.errors import SessionElsewhereError, StoreCorruptError, StoreError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import StoreHealth
 from ai_whisperer.store.folder_lock import FolderLock, lock_folder
@@ -35,6 +36,7 @@ from ai_whisperer.store.reading import Read
 from ai_whisperer.store.tables import OF_A_SESSION, Row
 
 PATIENCE_SECONDS = 30.0
+_LEAVE_SECONDS = 3.0
 _SIZE = "SELECT pg_database_size(current_database())"
 
 _T = TypeVar("_T")
@@ -223,7 +225,9 @@ class PostgresqlStore(StoreParts):
         if self.placing is not None and self._groups.failure is None:
             host_id = self.placing.host_id
             self.placing.claims.clear()
-            await self._readers.read(lambda connection: connection.execute(node_queries.REMOVE, host_id, None))
+            with suppress(TimeoutError, StoreError):
+                async with asyncio.timeout(_LEAVE_SECONDS):
+                    await self._readers.read(lambda connection: connection.execute(node_queries.REMOVE, host_id, None))
 
     def abandon(self) -> None:
         """Let go of the database at once: what is not committed is lost, as when the process dies."""
