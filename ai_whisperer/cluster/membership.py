@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol, TypeVar
 
 from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.cluster.sharing import fair_share, is_draining, own_share
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
 from ai_whisperer.domain.nodes import NodeCard, Seen
-from ai_whisperer.errors import NoClusterError, StateError, UnknownNodeError
+from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
 from ai_whisperer.store.base import Store
 
 _LOOK_SECONDS: Final = 0.1
+
+_T = TypeVar("_T")
 
 OnSeen = Callable[[Seen], None]
 Figures = dict[str, tuple[str, float, bool]]
@@ -190,12 +192,10 @@ class Member:
         return list(self._claims.claims)
 
     async def status(self) -> ClusterStatus:
-        async with self._asking:
-            return await self._desk.status()
+        return await self._asked(self._desk.status)
 
     async def drain(self, name: str) -> ClusterStatus:
-        async with self._asking:
-            is_there = await self._desk.drain(name)
+        is_there = await self._asked(lambda: self._desk.drain(name))
         status = await self.status()
         if not is_there:
             raise _unknown(name, status)
@@ -209,15 +209,24 @@ class Member:
         if not nodes[name].serves or nodes[name].state is not NodeState.JOINED:
             why = "is being drained" if nodes[name].serves else "is a program with a session of its own"
             raise StateError(f"The node '{name}' takes no sessions: it {why}; nothing was changed.")
-        async with self._asking:
-            await self._desk.move(session_id, name)
+        await self._asked(lambda: self._desk.move(session_id, name))
         until = asyncio.get_running_loop().time() + patience_seconds
         while True:
-            async with self._asking:
-                placed = await self._desk.placed(session_id)
+            placed = await self._asked(lambda: self._desk.placed(session_id))
             if placed.node == name or asyncio.get_running_loop().time() >= until:
                 return placed
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _asked(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """What the database says; a connection that was lost meanwhile is made again, once."""
+        async with self._asking:
+            try:
+                return await ask()
+            except ConnectionError:
+                try:
+                    return await ask()
+                except ConnectionError as error:
+                    raise StoreError(f"The database does not answer ({error}). Try again later.") from error
 
     def figures(self) -> Figures:
         return {

@@ -304,6 +304,19 @@ def test_a_node_that_is_drained_takes_no_session_and_names_another(database: str
     play(scenario)
 
 
+def test_the_status_is_told_over_a_connection_that_was_lost(postgresql_server: Server, database: str) -> None:
+    async def scenario() -> None:
+        async with joined(database, "a") as (a,):
+            ending = (
+                "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE application_name LIKE '% asking'"
+            )
+            assert (await membership_of(a).status()).waiting == 0
+            await asked(postgresql_server, database, ending)
+            assert [each.name for each in (await membership_of(a).status()).nodes] == ["a"]
+
+    play(scenario)
+
+
 def test_a_session_on_its_way_goes_to_the_node_that_is_named_and_to_no_other(
     postgresql_server: Server, database: str
 ) -> None:
