@@ -160,6 +160,12 @@ class UnknownMcpServerError(NotFoundError):
     code = "unknown_mcp_server"
 
 
+class UnknownNodeError(NotFoundError):
+    """The cluster has no node with that name."""
+
+    code = "unknown_node"
+
+
 class UnknownFileError(NotFoundError):
     """There is no such file."""
 
@@ -188,6 +194,12 @@ class StateError(ConflictError):
     """The call does not fit the present state; nothing was changed."""
 
     code = "wrong_state"
+
+
+class NoClusterError(ConflictError):
+    """There is one node: the sessions are in a data folder. Keep them in PostgreSQL (--store) to have more."""
+
+    code = "no_cluster"
 
 
 class LogPrunedError(ConflictError):
@@ -333,6 +345,17 @@ class StoreInUseError(StoreError):
     """Another live process has this database open. Stop it or choose another data folder."""
 
     code = "store_in_use"
+
+
+class SessionElsewhereError(StoreInUseError):
+    """Another node has the session. Ask that one."""
+
+    code = "session_elsewhere"
+
+    def __init__(self, message: str | None = None, *, node: str = "", address: str = "") -> None:
+        """`node` is the name of the one that has it, `address` where it is reached, if it can be."""
+        super().__init__(message)
+        self.data = {"node": node, "address": address}
 
 
 class StoreFailedError(StoreError):

@@ -65,6 +65,7 @@ RECORDS = (
     "ai_whisperer.domain.definition",
     "ai_whisperer.templates.parsing",
     "ai_whisperer.domain.snapshot",
+    "ai_whisperer.domain.cluster",
 )
 
 

@@ -95,6 +95,9 @@ COMMANDS: Final = {
     "store": {
         "store": "Look after a PostgreSQL database that keeps the sessions: check, migrate, copy.",
     },
+    "cluster": {
+        "cluster": "Show the nodes that share a PostgreSQL database; drain one, move a session.",
+    },
     "config": {
         "config": "Show every setting with its value and where the value came from.",
     },
@@ -108,6 +111,7 @@ GROUPS: Final = frozenset(
     [
         "agents",
         "approvals",
+        "cluster",
         "context",
         "events",
         "limits",

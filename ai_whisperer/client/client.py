@@ -22,6 +22,7 @@ from ai_whisperer.core.paging import checked_limit, checked_position
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
+from ai_whisperer.domain.cluster import ClusterStatus, PlacedSession
 from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailDraft, MailRecord
@@ -30,7 +31,7 @@ from ai_whisperer.domain.notifications.agents import AgentStateChanged
 from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.tools import ToolEntry
 from ai_whisperer.errors import InvalidInputError
-from ai_whisperer.protocol import agents, locks, mail, sessions, subscriptions, tools
+from ai_whisperer.protocol import agents, cluster, locks, mail, sessions, subscriptions, tools
 from ai_whisperer.protocol import limits as protocol
 from ai_whisperer.protocol.agents import AgentDetails, AgentStates
 from ai_whisperer.protocol.sessions import ImportedSession, ServerInfo, TemplateDetails
@@ -242,6 +243,18 @@ class Client(ClientTasks):
     async def server_info(self) -> ServerInfo:
         """Version, model and limits of the server, and who the caller is."""
         return await self._call(sessions.GET_SERVER_INFO, sessions.GetServerInfo())
+
+    async def cluster_status(self) -> ClusterStatus:
+        """The nodes that share the database of the server; raises `NoClusterError` if it is in a data folder."""
+        return await self._call(cluster.GET_CLUSTER_STATUS, cluster.GetClusterStatus())
+
+    async def drain_node(self, node: str) -> ClusterStatus:
+        """Let a node give all its sessions to others. Only the principal `local` may."""
+        return await self._call(cluster.DRAIN_NODE, cluster.DrainNode(node=node))
+
+    async def move_session(self, session_id: str, node: str) -> PlacedSession:
+        """Let a session go to that node; returns where it is then. Only the principal `local` may."""
+        return await self._call(cluster.MOVE_SESSION, cluster.MoveSession(session_id=session_id, node=node))
 
     async def discover(self) -> dict[str, Any]:
         """All methods of the server as an OpenRPC document."""

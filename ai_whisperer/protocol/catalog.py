@@ -9,6 +9,7 @@ from ai_whisperer.protocol import (
     agents,
     approvals,
     attachments,
+    cluster,
     context,
     limits,
     locks,
@@ -49,6 +50,7 @@ _PARTS = (
     limits,
     retention,
     sessions,
+    cluster,
 )
 
 METHODS: dict[str, Method[Any, Any]] = {

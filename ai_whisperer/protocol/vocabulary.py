@@ -36,6 +36,7 @@ MEANINGS = {
     "messageId": "The id of the message.",
     "missed": "What happens to due times that passed while nothing could fire.",
     "name": "The name of the template or of the lock.",
+    "node": "The name of a node of the cluster.",
     "olderThan": "How long what has ended is kept: such as 30d or 12h, or seconds.",
     "outputSchema": "The JSON Schema that the answer has to fit.",
     "owner": "Whose mailbox: an agent, or `user`.",

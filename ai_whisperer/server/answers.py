@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord
+from ai_whisperer.domain.cluster import ClusterStatus, PlacedSession
 from ai_whisperer.domain.limits import LimitScope, LimitsReport
 from ai_whisperer.domain.notification import LogEntries
 from ai_whisperer.domain.questions import QuestionRecord
@@ -24,6 +25,7 @@ from ai_whisperer.errors import ForbiddenError, InvalidInputError
 from ai_whisperer.protocol import (
     agents,
     approvals,
+    cluster,
     limits,
     openrpc,
     questions,
@@ -41,6 +43,15 @@ from ai_whisperer.settings import LOCAL
 from ai_whisperer.version import __version__
 
 _LONGEST_WAIT_SECONDS = 24 * 3600.0
+_MOVE_SECONDS = 5.0
+"""So long a session may take to another node beside the grace of its steps."""
+
+
+def _check_local(caller: Caller, what: str, instead: str = "") -> None:
+    if caller.principal != LOCAL:
+        raise ForbiddenError(
+            f"Only the principal '{LOCAL}' may {what}, and you are '{caller.principal}'; nothing was changed.{instead}"
+        )
 
 
 @answers(agents.CREATE_AGENT)
@@ -182,11 +193,7 @@ async def set_limits(caller: Caller, params: limits.SetLimits) -> LimitsReport:
         )
     if scope is not LimitScope.SERVER:
         return await session.set_limits(params.limits, agent_id=params.agent_id)
-    if caller.principal != LOCAL:
-        raise ForbiddenError(
-            f"Only the principal '{LOCAL}' may change the limits of the server, and you are '{caller.principal}'; "
-            "nothing was changed. Change those of your session."
-        )
+    _check_local(caller, "change the limits of the server", " Change those of your session.")
     await caller.host.set_limits(params.limits)
     return session.get_limits()
 
@@ -218,11 +225,7 @@ async def get_snapshot(caller: Caller, params: sessions.GetSnapshot) -> Snapshot
 
 @answers(sessions.IMPORT_SESSION)
 async def import_session(caller: Caller, params: sessions.ImportSession) -> sessions.ImportedSession:
-    if caller.principal != LOCAL:
-        raise ForbiddenError(
-            f"Only the principal '{LOCAL}' may import from a file of the server's machine, and you are "
-            f"'{caller.principal}'; nothing was changed."
-        )
+    _check_local(caller, "import from a file of the server's machine")
     report = await caller.host.import_session(
         caller.principal, params.file, session_id=params.session_id, data=caller.settings.data
     )
@@ -265,6 +268,25 @@ def get_server_info(caller: Caller, _: sessions.GetServerInfo) -> sessions.Serve
         max_frame_bytes=caller.settings.max_frame_bytes,
         started_at=caller.host.started_at,
     )
+
+
+@answers(cluster.GET_CLUSTER_STATUS)
+async def get_cluster_status(caller: Caller, _: cluster.GetClusterStatus) -> ClusterStatus:
+    return await caller.host.membership.status()
+
+
+@answers(cluster.DRAIN_NODE)
+async def drain_node(caller: Caller, params: cluster.DrainNode) -> ClusterStatus:
+    _check_local(caller, "drain nodes")
+    return await caller.host.membership.drain(params.node)
+
+
+@answers(cluster.MOVE_SESSION)
+async def move_session(caller: Caller, params: cluster.MoveSession) -> PlacedSession:
+    _check_local(caller, "move sessions")
+    await caller.host.check_there(params.session_id)
+    patience = caller.settings.shutdown_grace_seconds + _MOVE_SECONDS
+    return await caller.host.membership.move(params.session_id, params.node, patience_seconds=patience)
 
 
 @answers(sessions.DISCOVER)

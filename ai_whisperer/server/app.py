@@ -56,7 +56,7 @@ class Application:
         self._host = host
         self._settings = settings
         self._ids = TimedIds(SystemClock(), SystemRandom())
-        self._metrics = Metrics(lambda: host.open_sessions)
+        self._metrics = Metrics(lambda: host.open_sessions, host.membership.figures)
         self._audiences = Audiences(NotificationFrames(), self._metrics)
         self._routes = Starlette(
             routes=[

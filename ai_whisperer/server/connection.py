@@ -13,6 +13,7 @@ from ai_whisperer.errors import ClosedError, ConnectionLostError, TooManyRequest
 from ai_whisperer.protocol import jsonrpc
 from ai_whisperer.protocol.agents import IN_NEW_SESSIONS
 from ai_whisperer.protocol.catalog import method_named
+from ai_whisperer.protocol.cluster import MOVE_SESSION
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.locks import ACQUIRE_LOCK
@@ -35,6 +36,8 @@ _nothing = nullcontext()
 _CLOSED = "The session was closed while the request was under way: it was deleted, or the server is ending."
 _LATE = (WAIT_TASK, ACQUIRE_LOCK)
 """The methods that wait for what others do."""
+_NOT_ENTERED = (DELETE_SESSION, MOVE_SESSION)
+"""The methods about a session that need not be open here."""
 _GUIDE = "async."
 """How the names of the methods of the user guide begin."""
 _TURN_SECONDS = 0.005
@@ -212,7 +215,7 @@ class Connection:
             known = method.name
             params = method.read_params(bytes(call.params))
             with self._only_waiting() if method in _LATE else _nothing:
-                if isinstance(params, InSession) and method is not DELETE_SESSION:
+                if isinstance(params, InSession) and method not in _NOT_ENTERED:
                     await self._enter(method, params)
                 with called_by(f"request:{request_id}"):
                     result = await ANSWERS[known](self._caller, params)

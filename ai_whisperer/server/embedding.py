@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
+from ai_whisperer.cluster.membership import membership_of
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
 from ai_whisperer.errors import StateError
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
@@ -27,7 +28,12 @@ class EmbeddedHost(SessionHost):
 
     def __init__(self, served: Served) -> None:
         super().__init__(
-            served.store, model=served.model, templates=served.templates, tools=served.tools, create_missing=False
+            served.store,
+            model=served.model,
+            templates=served.templates,
+            tools=served.tools,
+            create_missing=False,
+            membership=membership_of(served.store),
         )
         self._manager: AsyncAgentSessionManager = served.manager
 
@@ -62,12 +68,15 @@ class EmbeddedHost(SessionHost):
 
     async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
         self._check_open()
+        if not self.membership.is_sure:
+            await self._proven()
         await self.get(principal, session_id)
         return self._manager
 
     def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
         is_ours = session_id == self._manager.session_id and principal == LOCAL
-        return self._manager if is_ours and not self._closing and self._manager.failure is None else None
+        is_fit = not self._closing and self._manager.failure is None and self.membership.is_sure
+        return self._manager if is_ours and is_fit else None
 
     @property
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:

@@ -26,6 +26,11 @@ class HeldSession:
         self._logging = asyncio.create_task(self._log(manager.log_agents()), name=f"log of {manager.session_id}")
 
     @property
+    def is_held(self) -> bool:
+        """Whether nobody closes it."""
+        return self._closing is None
+
+    @property
     def is_sound(self) -> bool:
         """Whether it can be used: nobody closes it, and the store took all that was decided."""
         return self._closing is None and self.manager.failure is None

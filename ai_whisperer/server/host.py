@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from msgspec.structs import asdict
 
+from ai_whisperer.cluster.membership import ALONE, Membership
 from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import can_be_id, checked_id
 from ai_whisperer.core.text import check_text
@@ -19,8 +20,7 @@ from ai_whisperer.domain.clock import SystemClock, TimedIds
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.retention import PruneReport
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
-from ai_whisperer.domain.tasks import StepRecord
-from ai_whisperer.errors import ClosedError, DuplicateIdError, UnknownSessionError, WhispererError
+from ai_whisperer.errors import DuplicateIdError, SessionElsewhereError, UnknownSessionError
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.models.catalog import resolve
@@ -30,8 +30,8 @@ from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.reads import Overlay, ReadsUnderWay
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
-from ai_whisperer.server.collector import Leftovers
-from ai_whisperer.server.held_session import HeldSession
+from ai_whisperer.server.health import trouble_of
+from ai_whisperer.server.held_sessions import HeldSessions
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.archive import TransferReport
 from ai_whisperer.store.base import SERVER, Store, Unit
@@ -41,12 +41,10 @@ from ai_whisperer.tools.toolbox import ToolBox
 
 _log = logging.getLogger(__name__)
 _NAMED_IN_ERRORS = 20
-STALLED_SECONDS = 10.0
-"""A commit that takes longer than this counts as one that never ends."""
 _chance = random.SystemRandom()
 
 
-class SessionHost:
+class SessionHost(HeldSessions):
     """Holds the sessions of one store. One is opened when it has something to do, or when somebody asks for it."""
 
     def __init__(
@@ -65,20 +63,19 @@ class SessionHost:
         hidden: Iterable[Path] = (),
         create_missing: bool = True,
         claude_folder: str | None = None,
+        membership: Membership = ALONE,
     ) -> None:
         self.model = model
         self.templates = templates
-        self._store = store
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self.mcp_servers = mcp_servers or {}
-        self._limits = SessionLimits()
         self._sandbox = sandbox
         self._work = work
         self._create_missing = create_missing
         self.claude_folder = claude_folder
         self._clock = SystemClock()
         self.started_at = self._clock.now()
-        self._manager_of = partial(
+        manager_of = partial(
             AsyncAgentSessionManager,
             store=store,
             model=model,
@@ -95,14 +92,10 @@ class SessionHost:
             limits=limits_from(limits, SessionLimits),
             trial_turn=TrialTurn(),
         )
-        self._open: dict[str, HeldSession] = {}
+        super().__init__(store, manager_of, membership)
         self._created: Overlay[str, SessionRecord] = Overlay()
         self._reads = ReadsUnderWay()
-        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._deleting: set[str] = set()
         self._deletions: set[asyncio.Task[SessionSummary]] = set()
-        self._leftovers = Leftovers()
-        self._closing = False
         self.failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         store.watch(self.fail)
 
@@ -112,30 +105,27 @@ class SessionHost:
         Sessions that were made without a server belong to the local principal from now on.
         """
         self._limits = await self._store.limits(SERVER)
-        unit = Unit()
         for unlisted in await self._store.unlisted_sessions():
-            unit.insert_session(self._new(LOCAL, unlisted))
-        if unit:
-            await self._store.submit(unit)
+            with contextlib.suppress(SessionElsewhereError):
+                await self._adopt(unlisted)
         if await self._store.session(session_id) is None:
-            await self.create(LOCAL, session_id)
-        for busy in await self._store.sessions_with_work():
-            record = await self._record(busy)
-            await self._opened(busy, LOCAL if record is None else record.owner)
+            with contextlib.suppress(DuplicateIdError, SessionElsewhereError):  # another node was sooner
+                await self.create(LOCAL, session_id)
+        for busy in await self.membership.taken_first(await self._store.sessions_with_work()):
+            await self.open_claimed(busy)
 
-    def steps_under_way(self) -> Callable[[], Awaitable[list[StepRecord]]]:
-        """A look at the steps of the tasks that run now, which can be taken until the store is closed."""
-        running = [
-            (session.session_id, task_id)
-            for session in self.open_sessions
-            for status in session.list_agents()
-            for task_id in status.running_tasks
-        ]
+    async def _adopt(self, unlisted: str) -> None:
+        is_claimed = await self._store.claim(unlisted)
+        unit = Unit()
+        unit.insert_session(self._new(LOCAL, unlisted))
+        await self._store.submit(unit)
+        if is_claimed:
+            await self._store.release(unlisted)
 
-        async def look() -> list[StepRecord]:
-            return [step for session_id, task_id in running for step in await self._store.steps(session_id, task_id)]
-
-        return look
+    async def open_claimed(self, session_id: str) -> None:
+        """Open a session that this node has."""
+        record = await self._record(session_id)
+        await self._opened(session_id, LOCAL if record is None else record.owner)
 
     async def close(self, *, grace_seconds: float) -> None:
         """Let the steps under way finish for so long; when this returns, all sessions are on disk and closed.
@@ -166,12 +156,22 @@ class SessionHost:
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
         checked_id(session_id)
-        if await self._record(session_id) is not None or self._is_closed_off(session_id):
+        if not await self._claimed_new(session_id):
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         self._check_open()
         record = self._new(principal, session_id, title=title)
         await asyncio.shield(self._submitted(record, stated))
         return SessionSummary(**asdict(record))
+
+    async def _claimed_new(self, session_id: str) -> bool:
+        """Whether the session can be made here, and is there nowhere; raises `SessionElsewhereError`."""
+        async with self._opening.setdefault(session_id, asyncio.Lock()):  # or else it might be opened, and let go here
+            is_claimed = not self._is_closed_off(session_id) and await self._store.claim(session_id)
+            if await self._record(session_id) is None and not self._is_closed_off(session_id):
+                return True
+            if is_claimed:
+                await self._store.release(session_id)
+        return False
 
     async def create_if_missing(self, principal: str, session_id: str) -> None:
         """Make the session if it is not there and sessions are made so here; raises `InvalidInputError` for a bad id.
@@ -183,7 +183,8 @@ class SessionHost:
         if await self._record(session_id) is None and not self._is_closed_off(session_id):
             self._check_open()
             checked_id(session_id)
-            self._submitted(self._new(principal, session_id), SessionLimits())
+            if await self._claimed_new(session_id):
+                self._submitted(self._new(principal, session_id), SessionLimits())
 
     def _submitted(self, record: SessionRecord, stated: SessionLimits) -> asyncio.Future[None]:
         """Hand a new session to the store; the future is done when it is durable."""
@@ -206,10 +207,7 @@ class SessionHost:
         unit = Unit()
         unit.put_limits(SERVER, limits)
         await self._store.submit(unit)
-        told = (manager.take_server_limits(self._limits) for manager in self.open_sessions)
-        for outcome in await asyncio.gather(*told, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome  # by now all others have been told
+        await self._tell_limits()
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk."""
@@ -226,6 +224,11 @@ class SessionHost:
             raise await self._unknown(principal, session_id)
         return record
 
+    async def check_there(self, session_id: str) -> None:
+        """Raise `UnknownSessionError` unless there is such a session, whoever it belongs to."""
+        if await self._record(session_id) is None:
+            raise await self._unknown(LOCAL, session_id)
+
     async def session(self, principal: str, session_id: str) -> AsyncAgentSessionManager:
         """The open session of the principal; raises `UnknownSessionError`.
 
@@ -233,28 +236,28 @@ class SessionHost:
         """
         while True:
             self._check_open()
+            if not self.membership.is_sure:
+                await self._proven()
             known = self._open.get(session_id)
             if known is None or known.owner != principal or session_id in self._deleting:
                 record = await self.get(principal, session_id)
                 return await self._opened(session_id, record.owner)
             if known.is_sound:
                 return known.manager
-            await known.close(grace_seconds=0)
-            if self._open.get(session_id) is known:
-                del self._open[session_id]
-                self._leftovers.look_later()
+            await self._closed(session_id, known, grace_seconds=0)
 
     def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
         """The session, if it is the principal's and `session` would return it without waiting."""
         known = self._open.get(session_id) if session_id not in self._deleting else None
         if known is None or known.owner != principal or known.manager.failure is not None or self._closing:
             return None
-        return known.manager
+        return known.manager if self.membership.is_sure else None
 
     async def delete(self, principal: str, session_id: str) -> SessionSummary:
         """Close the session and delete everything in it. This goes on if whoever asked for it does not wait."""
         self._check_open()
         record = await self.get(principal, session_id)
+        await self._store.claim(session_id)
         self._check_open()
         self._deleting.add(session_id)
         deletion = asyncio.create_task(self._delete(record), name=f"deletion of {session_id}")
@@ -292,34 +295,6 @@ class SessionHost:
         """What holds the programs of agents, as far as that was found out."""
         return self._sandbox if isinstance(self._sandbox, str) else self._sandbox.name
 
-    @property
-    def is_closing(self) -> bool:
-        return self._closing
-
-    @property
-    def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
-        return [each.manager for each in self._open.values() if each.is_sound]
-
-    async def _opened(self, session_id: str, owner: str) -> AsyncAgentSessionManager:
-        """Open a session that is not; of several who ask for it one opens it."""
-        async with self._opening.setdefault(session_id, asyncio.Lock()):
-            known = self._open.get(session_id)
-            if known is None:
-                limits = self._limits
-                known = HeldSession(await self._open_anew(session_id), owner=owner)
-                self._open[session_id] = known
-                if self._limits is not limits:  # set while it was being opened
-                    await known.manager.take_server_limits(self._limits)
-        return known.manager
-
-    async def _open_anew(self, session_id: str) -> AsyncAgentSessionManager:
-        manager = self._manager_of(session_id=session_id)
-        await manager.open()
-        if self._closing:
-            await manager.close(grace_seconds=0)
-            self._check_open()
-        return manager
-
     async def _delete(self, record: SessionRecord) -> SessionSummary:
         try:
             async with self._opening.setdefault(record.id, asyncio.Lock()):  # somebody may be opening it
@@ -331,7 +306,9 @@ class SessionHost:
             agents = await self._store.agents_in(record.id)
             if self._work is not None:
                 await asyncio.to_thread(remove_work_of, self._work, record.id)
+            await self._store.claim(record.id)  # who closes a session lets it go
             await self._store.delete_session(record.id)
+            await self._store.release(record.id)
         finally:
             self._reads.when_seen(lambda: self._deleting.discard(record.id))
         return SessionSummary(**asdict(record), agents=agents)
@@ -349,16 +326,7 @@ class SessionHost:
 
     def trouble(self) -> str | None:
         """Why this server does not do what it is there for; None if it does."""
-        if self.failed.done():
-            return _told(self.failed.result())
-        store = self._store.health
-        if store.failure is not None:
-            return _told(store.failure)
-        if store.commit_seconds > STALLED_SECONDS:
-            return store.warning or (
-                f"The disk does not answer: a commit has been under way for {store.commit_seconds:.0f} s."
-            )
-        return None
+        return trouble_of(self._store, self.failed)
 
     @property
     def warning(self) -> str | None:
@@ -377,10 +345,6 @@ class SessionHost:
     def _new(self, principal: str, session_id: str, *, title: str = "") -> SessionRecord:
         return SessionRecord(id=session_id, title=title, owner=principal, created_at=self._clock.now())
 
-    def _check_open(self) -> None:
-        if self._closing:
-            raise ClosedError("The server is shutting down. Try again when it is back.")
-
     async def _unknown(self, principal: str, session_id: str) -> UnknownSessionError:
         some = await self._store.sessions(principal, limit=_NAMED_IN_ERRORS + 1)
         names = ", ".join(f"'{each.id}'" for each in some[:_NAMED_IN_ERRORS]) or "none"
@@ -389,7 +353,3 @@ class SessionHost:
             f"There is no session {session_id[:200]!r}. Sessions: {names}{more}. Make one first "
             "(session.create, whisperer sessions create)."
         )
-
-
-def _told(failure: BaseException) -> str:
-    return failure.message if isinstance(failure, WhispererError) else repr(failure)

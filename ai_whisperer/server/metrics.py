@@ -21,6 +21,9 @@ from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+NodeFigures = Mapping[str, tuple[str, float, bool]]
+"""Figures by their names: what each is, how much, and whether it only rises."""
+
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 
 
@@ -30,8 +33,12 @@ class Metrics:
     `connections` is how many WebSockets are open.
     """
 
-    def __init__(self, sessions: Callable[[], Sequence[AsyncAgentSessionManager]]) -> None:
+    def __init__(
+        self, sessions: Callable[[], Sequence[AsyncAgentSessionManager]], node: Callable[[], NodeFigures] = dict
+    ) -> None:
+        """`node` has the figures of this server as one of several that share a database."""
         self._sessions = sessions
+        self._node = node
         self._requests: dict[tuple[str, str], int] = {}
         self._within = [0] * (len(_SECONDS) + 1)
         self._seconds = 0.0
@@ -85,6 +92,8 @@ class Metrics:
         yield _gauge("connections", "Open WebSockets", self.connections)
         yield _counter("refused", "Requests without the right token, host or origin", self._refused)
         yield _counter("wrong_tokens", "Requests with a wrong token", self._wrong_tokens)
+        for name, (told, figure, only_rises) in self._node().items():
+            yield (_counter if only_rises else _gauge)(name, told, figure)
         yield from _of_sessions(self._sessions())
 
 

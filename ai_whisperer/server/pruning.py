@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from ai_whisperer.core.retention import age_in_seconds
-from ai_whisperer.errors import ClosedError, WhispererError
+from ai_whisperer.errors import ClosedError, SessionElsewhereError, WhispererError
 from ai_whisperer.server.host import SessionHost
 
 FIRST_AFTER_SECONDS = 60.0
@@ -33,6 +33,8 @@ async def prune_all(host: SessionHost, older_than: str) -> None:
             report = await host.prune(session_id, older_than=older_than)
         except ClosedError:
             return
+        except SessionElsewhereError:
+            continue  # the node that has it prunes it
         except WhispererError as error:
             _log.warning("session '%s' could not be pruned: %s", session_id, error.message)
         else:

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
+from ai_whisperer.cluster.membership import membership_of
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.errors import (
     InvalidInputError,
@@ -37,9 +38,11 @@ from ai_whisperer.server import answers  # noqa: F401 - it registers itself
 from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_export import export_agents
 from ai_whisperer.server.app import Application
+from ai_whisperer.server.duties import Duties
 from ai_whisperer.server.gate import check_binding, own_url
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
+from ai_whisperer.server.node_card import card_of
 from ai_whisperer.server.pruning import prune_daily
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
@@ -144,7 +147,13 @@ async def running(
     listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
-        store = await open_store(settings.data, settings.store, patience_seconds=settings.store_patience_seconds)
+        port = listening.getsockname()[1]
+        store = await open_store(
+            settings.data,
+            settings.store,
+            patience_seconds=settings.store_patience_seconds,
+            card=card_of(settings, port=port, tools=toolbox),
+        )
         stack.push_async_callback(store.close)
         token = settings.token or kept_token(settings.data)
         tokens = {**settings.tokens, LOCAL: token}
@@ -170,12 +179,14 @@ async def running(
             hidden=_hidden(settings),
             create_missing=settings.create_missing,
             claude_folder=settings.claude_folder,
+            membership=membership_of(store),
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
-        port = listening.getsockname()[1]
         app = Application(host, tokens, settings=settings, port=port)
         address = served_address(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
+        duties = Duties(host, grace_seconds=settings.shutdown_grace_seconds)
+        stack.push_async_callback(duties.close)
         if settings.prune_older_than is not None:
             pruning = asyncio.create_task(prune_daily(host, settings.prune_older_than), name="pruning")
             stack.push_async_callback(_ended, pruning)
@@ -184,6 +195,7 @@ async def running(
                 try:
                     yield RunningServer(address, host, sandbox, port=port)
                 finally:
+                    await duties.close()
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
 
 

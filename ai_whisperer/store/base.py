@@ -246,6 +246,18 @@ class Store(Protocol):
         """
         ...
 
+    async def claim(self, session_id: str) -> bool:
+        """Have a session for this process, before it is opened, made or deleted; returns whether it was not so before.
+
+        A store that one process has for itself has all its sessions. Raises `SessionElsewhereError` if another node has
+        it.
+        """
+        ...
+
+    async def release(self, session_id: str) -> None:
+        """Let other nodes have the session, once all that was submitted is on disk."""
+        ...
+
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
         """Call back with the numbered notifications of a session after each commit, in order.
 

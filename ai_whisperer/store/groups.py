@@ -239,6 +239,14 @@ class GroupCommit:
     def watch(self, on_failure: FailureListener) -> None:
         self._watchers.append(on_failure)
 
+    def forget(self, session_id: str) -> None:
+        """The last number of the session is what the database says: others may have written to it."""
+        self._last_seq.pop(session_id, None)
+
+    def stop(self, failure: StoreError) -> None:
+        """Take nothing more, as when a commit has failed."""
+        self._fail(failure)
+
     def submit(self, unit: Unit) -> asyncio.Future[None]:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()  # once: each time costs a system call

@@ -42,6 +42,12 @@ class StoreImport:
         self._undoing: set[asyncio.Task[None]] = set()
 
     @abstractmethod
+    async def claim(self, session_id: str) -> bool: ...
+
+    @abstractmethod
+    async def release(self, session_id: str) -> None: ...
+
+    @abstractmethod
     def submit(self, unit: Unit) -> asyncio.Future[None]: ...
 
     @abstractmethod
@@ -103,13 +109,17 @@ class StoreImport:
         """
         self._check_not_deleting(session_id)
         self._deleting.add(session_id)
+        is_taken = False
         try:
+            is_taken = await self.claim(session_id)
             await self._check_free(session_id)
             begun = Unit()
             begun.changes.append((PUT_DELETION, (session_id,)))
             await self.submit(begun)
         except BaseException:
             self._deleting.discard(session_id)
+            if is_taken:
+                await self.release(session_id)
             raise
         try:
             yield
@@ -127,6 +137,7 @@ class StoreImport:
 
         await asyncio.to_thread(archive.discard, work)
         await self._delete_rest(session_id)
+        await self.release(session_id)
 
     async def _imports_undone(self) -> None:
         """Wait until what was written of imports that failed is deleted."""

@@ -7,6 +7,7 @@ with it is accepted: those of a unit that is refused go with it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import cache, lru_cache
@@ -48,12 +49,18 @@ class Packer(NamedTuple):
     short_bytes: int
 
 
+class UnknownShapeError(ValueError):
+    """What was kept has a shape that is not known here."""
+
+
 class Packing:
     """The shapes of a store: those that it has, and those that it will have with the next group."""
 
-    def __init__(self, shapes: Iterable[Shape]) -> None:
+    def __init__(self, shapes: Iterable[Shape], *, numbered_by_content: bool = False) -> None:
+        """`numbered_by_content`: whoever else makes a shape gives it the same number. Those counted are shorter."""
         self._shapes = {each.number: each for each in shapes}
         self._numbers = {_identity(each): each.number for each in self._shapes.values()}
+        self._numbered_by_content = numbered_by_content
         self.packers: dict[type[Told], Packer] = {}
         self._readers: dict[int, Read] = {}
         self.fresh: list[Shape] = []
@@ -61,6 +68,8 @@ class Packing:
     def packer(self, kind: type[Told]) -> Packer:
         """How notifications of this kind are packed; it is in `packers` from now on."""
         shape = _shape_of(kind, number=max(self._shapes, default=0) + 1)
+        if self._numbered_by_content:
+            shape = msgspec.structs.replace(shape, number=_number_by_content(shape))
         number = self._numbers.get(_identity(shape))
         if number is None:
             number = self._numbers[_identity(shape)] = shape.number
@@ -70,13 +79,19 @@ class Packing:
         packer = self.packers[kind] = Packer(number, pack, _short_bytes(kind, shape))
         return packer
 
+    def learn(self, shapes: Iterable[Shape]) -> None:
+        """Know these shapes, which others may have made, too."""
+        for each in shapes:
+            self._shapes.setdefault(each.number, each)
+            self._numbers.setdefault(_identity(each), each.number)
+
     def read(self, session_id: str, seq: int, at: float, number: int, packed: bytes) -> Notification:
         """The notification of these values. Raises `ValueError`, or what the decoder raises."""
         reader = self._readers.get(number)
         if reader is None:
             shape = self._shapes.get(number)
             if shape is None:
-                raise ValueError(f"there is no shape {number}")
+                raise UnknownShapeError(f"there is no shape {number}")
             reader = self._readers[number] = _reader(shape.cause, shape.parts)
         cause, params = reader(_decode(packed))
         name = self._shapes[number].name
@@ -85,6 +100,12 @@ class Packing:
 
 def _identity(shape: Shape) -> tuple[str, str, tuple[Part, ...]]:
     return shape.name, shape.cause, shape.parts
+
+
+def _number_by_content(shape: Shape) -> int:
+    """Above all that were counted, and below what a signed number of 64 bits can be."""
+    digest = hashlib.sha256(msgspec.json.encode(_identity(shape))).digest()
+    return int.from_bytes(digest[:7], "big") | 1 << 40
 
 
 def _shape_of(kind: type[Told], *, number: int) -> Shape:

@@ -28,6 +28,12 @@ class StoreParts(StoreReads, StoreDeletion, StoreImport, StoreRetention):
     def submit(self, unit: Unit) -> asyncio.Future[None]:
         return self._groups.submit(unit)
 
+    async def claim(self, session_id: str) -> bool:  # noqa: ARG002 - all are ours
+        return False
+
+    async def release(self, session_id: str) -> None:
+        """There is nobody else who could have it."""
+
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
         self._check_not_deleting(session_id)
         self._groups.listen(session_id, on_committed, on_failure)

@@ -89,7 +89,7 @@ def _slow(read: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Corout
     return slowly
 
 
-_DEEDS = {"flushed", "delete_session", "erase", "import_session", "close"}
+_DEEDS = {"claim", "release", "flushed", "delete_session", "erase", "import_session", "close"}
 for _name, _read in getmembers(SqliteStore):
     if iscoroutinefunction(_read) and not _name.startswith("_") and _name not in _DEEDS:
         setattr(_SlowStore, _name, _slow(_read))

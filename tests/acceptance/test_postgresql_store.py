@@ -193,12 +193,12 @@ def test_the_commands_look_after_the_database(
         assert main(["store", "check", address]) == 0
         assert "no tables yet" in capsys.readouterr().out
         assert main(["store", "migrate", address, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == {"before": 0, "after": 22}
+        assert json.loads(capsys.readouterr().out) == {"before": 0, "after": 23}
         asyncio.run(live(tmp_path, None))
         assert main(["store", "copy", str(tmp_path), address]) == 0
         assert "and compared them all" in capsys.readouterr().out
         assert main(["store", "check", "--store", address, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["schema"] == 22
+        assert json.loads(capsys.readouterr().out)["schema"] == 23
         assert main(["backup", str(tmp_path / "x.zip"), "--store", address]) != 0
     assert main(["store", "check"]) == 1
     assert "Name the database" in capsys.readouterr().err

@@ -169,7 +169,7 @@ def _values(table: Table[Any], row: Sequence[Any]) -> Row:
 def test_postgresql_does_with_merged_writes_what_sqlite_does_one_after_the_other(database: str) -> None:
     import asyncpg
 
-    from ai_whisperer.store.postgresql.lane import WRITER, Fence, Lane
+    from ai_whisperer.store.postgresql.lane import ALONE, Fence, Lane
     from ai_whisperer.store.postgresql.queries import columns_of
     from ai_whisperer.store.postgresql.statements import with_epoch
 
@@ -192,9 +192,9 @@ def test_postgresql_does_with_merged_writes_what_sqlite_does_one_after_the_other
         expected = one_after_the_other(start, changes)
         if begun:
             number += 1
-            await lane.write(Fence(WRITER, 1, number), [stamped(each) for each in begun])
+            await lane.write(Fence(ALONE, 1, number), [stamped(each) for each in begun])
         try:
-            await lane.write(Fence(WRITER, 1, number + 1), [stamped(each) for each in merged(changes)])
+            await lane.write(Fence(ALONE, 1, number + 1), [stamped(each) for each in merged(changes)])
         except (DuplicateRowError, asyncpg.UniqueViolationError):
             assert expected is None
             return number

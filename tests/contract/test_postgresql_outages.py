@@ -179,6 +179,19 @@ def test_a_group_that_is_sent_again_under_another_number_would_be_found(
         asyncio.run(scenario())
 
 
+def test_a_connection_that_the_server_is_closing_is_made_again(postgresql_server: Server, database: str) -> None:
+    async def scenario() -> None:
+        store = await PostgresqlStore.open(database)
+        for number in range(UNITS):
+            ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'whisperer %'"
+            await postgresql_server._run(ending, database.rpartition("/")[2])
+            await store.submit(counting(number))
+        await check_once(store, UNITS)
+        await store.close()
+
+    asyncio.run(scenario())
+
+
 def test_what_is_refused_after_a_lost_connection_is_refused_alone(database: str) -> None:
     async def scenario() -> None:
         proxy = Proxy(database)

@@ -13,7 +13,7 @@ import msgspec
 from ai_whisperer.cli import signals
 from ai_whisperer.cli.commands import serve  # noqa: F401 - imported before the forks
 from ai_whisperer.cli.main import main
-from ai_whisperer.server import host, serving
+from ai_whisperer.server import health, serving
 from ai_whisperer.store.sqlite import committers
 
 from .injection import Fault, Injection, install
@@ -43,7 +43,7 @@ def _run(order: Order) -> int:
     committers.CHECKPOINT_PAGES = CHECKPOINT_PAGES
     committers.LAST_COMMIT_SECONDS = LAST_SECONDS
     signals.LAST_SECONDS = LAST_SECONDS
-    host.STALLED_SECONDS = STALLED_SECONDS
+    health.STALLED_SECONDS = STALLED_SECONDS
     put(serving.RunningServer, "try_sandbox", _nothing)  # it takes long, and is no part of this
     injection = Injection(order.fault)
     files = install(injection)

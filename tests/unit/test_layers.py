@@ -1,4 +1,4 @@
-"""Imports point one way: domain ← core ← store, models, sandbox ← tools ← runtime ← server, cli, cluster."""
+"""Imports point one way: domain ← core ← store, models, sandbox ← cluster, tools ← runtime ← server, cli."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ ALLOWED: dict[str, set[str]] = {
     "task_stream": WORDS | {"core"},
     "session_api": WORDS | {"core", "templates", "task_stream"},
     "store": WORDS | {"core", "store"},
+    "cluster": WORDS | {"core", "store", "cluster"},
     "models": WORDS | {"core", "models"},
     "sandbox": WORDS | {"core", "sandbox"},
     "tools": WORDS | {"core", "sandbox", "tools"},
     "templates": WORDS | {"core", "templates"},
     "runtime": WORDS
-    | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "session_api", "task_stream"}
+    | {"core", "store", "cluster", "models", "sandbox", "tools", "templates", "runtime", "session_api", "task_stream"}
     | {"input_parts"},
     "protocol": WORDS | {"templates", "protocol", "session_api"},
     "server": WORDS
     | {
         "core",
         "store",
+        "cluster",
         "models",
         "sandbox",
         "tools",
@@ -96,7 +98,13 @@ KNOW_SQLITE = {
 
 
 POSTGRESQL = "ai_whisperer.store.postgresql"
-KNOW_POSTGRESQL = {"cli/commands/serve.py", "cli/commands/store.py", "cli/doctor/folder.py", "runtime/life/store.py"}
+KNOW_POSTGRESQL = {
+    "cli/commands/serve.py",
+    "cli/commands/store.py",
+    "cli/doctor/folder.py",
+    "cluster/joining.py",
+    "runtime/life/store.py",
+}
 """The same for PostgreSQL."""
 
 

@@ -23,7 +23,7 @@ from ai_whisperer.domain.tasks import StepKind
 from ai_whisperer.protocol.subscriptions import frame_of
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.groups import Group, Pending
-from ai_whisperer.store.packing import Packing
+from ai_whisperer.store.packing import Packing, UnknownShapeError
 from ai_whisperer.store.shapes import Shape
 
 TASK = "1a1e9ae8b2bc114235c9339f"
@@ -165,3 +165,25 @@ def test_a_shape_stays_new_until_a_unit_with_it_is_accepted() -> None:
 def test_a_number_without_a_shape_is_not_read() -> None:
     with pytest.raises(ValueError, match="no shape 3"):
         Packing([]).read("s", 1, 1.0, 3, b"\x90")
+
+
+def test_nodes_that_meet_new_shapes_in_another_order_give_them_the_same_numbers() -> None:
+    one, other = Packing([], numbered_by_content=True), Packing([], numbered_by_content=True)
+    kinds = list(NOTIFICATIONS.values())
+    numbers = {kind: one.packer(kind).number for kind in kinds}
+    assert {kind: other.packer(kind).number for kind in reversed(kinds)} == numbers
+    shapes = {(shape.name, shape.cause, shape.parts) for shape in one.fresh}
+    assert len({shape.number for shape in one.fresh}) == len(shapes)
+    assert all(0 < number < 1 << 63 for number in numbers.values())
+
+
+def test_a_shape_that_another_node_has_made_is_read_once_it_is_learnt() -> None:
+    told = StepStarted(agent_id="ada", task_id=TASK, step_id=f"{TASK}.1", kind=StepKind.MODEL)
+    one, other = Packing([], numbered_by_content=True), Packing([], numbered_by_content=True)
+    number, packed = packed_by(one, "test", told)
+    with pytest.raises(UnknownShapeError):
+        other.read("s", 1, 1.0, number, packed)
+    other.learn(one.fresh)
+    assert other.read("s", 1, 1.0, number, packed).params["agentId"] == "ada"
+    other.packer(StepStarted)
+    assert other.fresh == []

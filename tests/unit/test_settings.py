@@ -80,6 +80,7 @@ def test_every_setting_is_described_and_can_be_set_in_the_environment(tmp_path: 
         "log_level": "DEBUG",
         "url": "ws://h:1/ws",
         "store": "postgresql://h/d",
+        "advertise": "http://h:1",
         "tokens": "a=b",
         "limits": "max_tokens=5",
         "mcp": '{"a": {"command": "b"}}',
@@ -172,7 +173,7 @@ def test_a_bad_value_is_told_with_its_place_and_what_is_expected(
         ({"toml": "log-level = 'info'"}, ["'log-level'", "Did you mean log_level?"]),
         (
             {"toml": "[serving]\nport = 1"},
-            ["'serving' of whisperer.toml, line 1", "Known are: data, store, store_patience_seconds, host"],
+            ["'serving' of whisperer.toml, line 1", "Known are: data, store, store_patience_seconds, node"],
         ),
         ({"toml": "[limits]\nmax_steps = 4"}, ["whisperer.toml, line 2", "Did you mean max_steps_per_task?"]),
         ({"environment": {"WHISPERER_TOKN": "x"}}, ["WHISPERER_TOKN", "Did you mean WHISPERER_TOKEN?"]),

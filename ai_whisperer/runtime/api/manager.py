@@ -185,7 +185,9 @@ class AsyncAgentSessionManager(
         store = self._given_store
         if store is None:
             store = await open_store(self._data, self._address)
+        is_claimed = False
         try:
+            is_claimed = await store.claim(self._session_id)
             session = await open_session(
                 self._session_id,
                 store,
@@ -210,7 +212,7 @@ class AsyncAgentSessionManager(
                 ),
             )
         except BaseException:
-            await self._release(store)
+            await self._release(store, is_claimed=is_claimed)
             raise
         self._folders.take_over()
         self._folders.sweep(deleted_agents(session))
@@ -394,6 +396,8 @@ class AsyncAgentSessionManager(
         self._open[0].kernel.check_event_loop()
         return self._open[1]
 
-    async def _release(self, store: Store) -> None:
+    async def _release(self, store: Store, *, is_claimed: bool = True) -> None:
+        if is_claimed:
+            await store.release(self._session_id)
         if self._given_store is None:
             await store.close()

@@ -10,6 +10,8 @@ from ai_whisperer.store.postgresql.addresses import shown
 from ai_whisperer.store.postgresql.connecting import LOST, SCHEMA, check_server, connect, explained
 from ai_whisperer.store.postgresql.lane import holder_of
 
+_HOSTS = 23
+"""The version since which there are nodes."""
 _MAY_MAKE = """
 SELECT has_database_privilege(current_database(), 'CREATE')
   OR coalesce(has_schema_privilege(to_regnamespace($1), 'CREATE'), false)"""
@@ -64,13 +66,21 @@ async def check(address: str) -> DatabaseReport:
                 latest=latest,
                 sessions=sessions,
                 size_bytes=size,
-                used_by=await holder_of(connection),
+                used_by=await _users(connection, schema),
                 advice=tuple(advice),
             )
         finally:
             connection.terminate()
     except (asyncpg.PostgresError, *LOST, ValueError) as error:
         raise explained(error, address) from error
+
+
+async def _users(connection: asyncpg.Connection, schema: int) -> str | None:
+    """The nodes that have joined, or who has the database alone; None if nobody has."""
+    names = (
+        [row[0] for row in await connection.fetch("SELECT name FROM host ORDER BY name")] if schema >= _HOSTS else []
+    )
+    return f"the nodes {', '.join(names)}" if names else await holder_of(connection)
 
 
 async def migrate(address: str) -> tuple[int, int]:

@@ -18,6 +18,7 @@ CONNECT_SECONDS: Final = 5.0
 LOST: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the server has said goodbye, and its connection is not closed yet
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,

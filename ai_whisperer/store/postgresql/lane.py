@@ -1,4 +1,4 @@
-"""The connection that writes, and what it stands for: this process, and no other, has the database."""
+"""The connection that writes, and what it stands for: this process has the database, alone or with other nodes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ai_whisperer.store.postgresql.connecting import LOST, connect
 from ai_whisperer.store.postgresql.merging import Part, Wave
 from ai_whisperer.store.postgresql.statements import arrays_of, statement_of
 
-WRITER: Final = "main"
-"""The one writer, as long as one process has the whole database."""
+ALONE: Final = "main"
+"""The writer that has the whole database."""
 _IN_USE: Final = 0x57485350
-"""The key of the lock that says that a process has the database."""
+"""The key of the lock that says that a process has the database: for itself, or, shared, as one of several nodes."""
 _LOCK_SECONDS = 5.0
 """So long the end of a process that has just died is waited for."""
 _PAUSE_SECONDS = 0.05
@@ -54,9 +54,11 @@ class Fence(NamedTuple):
 class Lane:
     """One connection on which groups are written, made again when it is lost."""
 
-    def __init__(self, address: str, *, name: str) -> None:
+    def __init__(self, address: str, *, name: str, shares: bool = False) -> None:
+        """With `shares` other nodes have the database too, each with a writer of its own."""
         self._address = address
         self._name = name
+        self._lock = f"SELECT pg_try_advisory_lock{'_shared' if shares else ''}($1)"
         self._connection: Connection | None = None
         self._was_connected = False
         self._statements: dict[tuple[frozenset[Part], bool], tuple[tuple[Part, ...], PreparedStatement]] = {}
@@ -69,7 +71,7 @@ class Lane:
             try:
                 if self._was_connected:
                     await connection.execute(_END_FORMER, self._name)
-                await connection.fetchval("SELECT pg_try_advisory_lock($1)", _IN_USE)
+                await connection.fetchval(self._lock, _IN_USE)
                 await _keep_commits_durable(connection)
             except BaseException:
                 connection.terminate()
@@ -78,20 +80,20 @@ class Lane:
         return self._connection
 
     async def take(self) -> Connection:
-        """Take the database for this process; raises `StoreInUseError` if another has it."""
+        """Take the database for this process, or its share; raises `StoreInUseError` if another has it for itself."""
         connection = await self.connected()
         loop = asyncio.get_running_loop()
         until = loop.time() + _LOCK_SECONDS
-        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _IN_USE):
+        while not await connection.fetchval(self._lock, _IN_USE):
             if loop.time() >= until:
                 raise StoreInUseError(await _in_use(connection, self._address))
             await asyncio.sleep(_PAUSE_SECONDS)
         return connection
 
     async def begin(self) -> int:
-        """Let nobody write any more who did before; returns the epoch that is ours."""
+        """Let nobody write any more who had the database before; returns the epoch that is ours."""
         connection = await self.connected()
-        return int(await connection.fetchval(_TAKE_EPOCH, WRITER))
+        return int(await connection.fetchval(_TAKE_EPOCH, ALONE))
 
     async def write(self, fence: Fence, waves: Sequence[Wave]) -> None:
         """Write a group: one statement, or for several waves one transaction."""
@@ -152,7 +154,7 @@ async def _in_use(connection: Connection, address: str) -> str:
     holder = await holder_of(connection)
     return (
         f"{'Another process' if holder is None else f'A process ({holder})'} has the database at {shown(address)}. "
-        "Stop it, or choose another database: one server has a database for itself."
+        "Stop it, or choose another database."
     )
 
 

@@ -17,13 +17,13 @@ import asyncpg
 
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, StoreLostError
 from ai_whisperer.store import tables
-from ai_whisperer.store.base import Change, Unit
+from ai_whisperer.store.base import SERVER, Change, Unit
 from ai_whisperer.store.groups import Done, Group, Pending
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
 from ai_whisperer.store.postgresql import queries
 from ai_whisperer.store.postgresql.addresses import shown
 from ai_whisperer.store.postgresql.connecting import LOST, explained, state_of
-from ai_whisperer.store.postgresql.lane import WRITER, Fence, Lane
+from ai_whisperer.store.postgresql.lane import ALONE, Fence, Lane
 from ai_whisperer.store.postgresql.merging import DuplicateRowError, Wave, merged
 from ai_whisperer.store.postgresql.statements import with_epoch
 from ai_whisperer.store.tables import Table
@@ -33,6 +33,8 @@ _AGAIN = ("40001", "40P01", "55P03")
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _LONGEST_ATTEMPT_SECONDS = 10.0
+_NOT_OURS = 0
+"""The epoch of a session that is not claimed, which none has."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,21 +57,32 @@ class _RefusedError(Exception):
 class PostgresqlWriter:
     """See `GroupWriter` for the contract.
 
-    `claims` has the sessions that were claimed one by one, with their epochs. All others go with the database.
+    `claims` has the sessions that are ours, with their epochs, where several processes share the database: what is
+    done in any other is refused. Without it all sessions go with the database.
     """
 
     rows_in_group = 2_000
 
-    def __init__(self, lane: Lane, address: str, *, epoch: int, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        address: str,
+        *,
+        writer: str = ALONE,
+        epoch: int,
+        claims: Mapping[str, int] | None = None,
+        patience_seconds: float,
+    ) -> None:
         self._lane = lane
         self._address = address
+        self._writer = writer
         self._epoch = epoch
         self._patience_seconds = patience_seconds
         self._number = 0
         self._last_seqs: dict[str, int] = {}
         self._lost_since: float | None = None
         self._task: asyncio.Task[None] | None = None
-        self.claims: Mapping[str, int] = {}
+        self.claims = claims
 
     def commit(self, group: Group, loop: asyncio.AbstractEventLoop, done: Done) -> None:
         self._task = loop.create_task(self._commit(group, done), name="commit")
@@ -82,6 +95,10 @@ class PostgresqlWriter:
 
     def roll_back(self, failure: StoreError) -> None:
         """No transaction outlives its statement."""
+
+    def forget(self, session_id: str) -> None:
+        """Its last number may be another when it is ours again."""
+        self._last_seqs.pop(session_id, None)
 
     def abandon(self) -> None:
         if self._task is not None:
@@ -154,13 +171,15 @@ class PostgresqlWriter:
             written = with_epoch(part)
             if written is not part:
                 place = part.columns.index("session_id")
-                rows = [(*row, self.claims.get(row[place], self._epoch)) for row in rows]  # noqa: PLW2901
+                claims = self.claims or {}
+                rows = [(*row, claims.get(row[place], self._epoch)) for row in rows]  # noqa: PLW2901
             stamped[written] = rows
         return stamped
 
     def _fence(self, waves: Sequence[Wave]) -> Fence:
-        if not self.claims:
-            return Fence(WRITER, self._epoch, self._number)
+        claims = self.claims
+        if claims is None:
+            return Fence(self._writer, self._epoch, self._number)
         touched = {
             row[place]
             for wave in waves
@@ -168,8 +187,8 @@ class PostgresqlWriter:
             if (place := _session_place(part.columns, part.table)) is not None
             for row in rows
         }
-        held = sorted(touched & self.claims.keys())
-        return Fence(WRITER, self._epoch, self._number, held, [self.claims[each] for each in held])
+        held = sorted(touched - {SERVER})
+        return Fence(self._writer, self._epoch, self._number, held, [claims.get(each, _NOT_OURS) for each in held])
 
     async def _last_seq(self, session_id: str) -> int:
         connection = await self._lane.connected()
@@ -215,10 +234,7 @@ class PostgresqlWriter:
         """What the database says of a group that it does not write."""
         match state_of(error):
             case State.FENCED:
-                return StoreFailedError(
-                    f"Another process has taken over the database at {shown(self._address)}, so this one stopped. "
-                    "Nothing that was accepted is lost."
-                )
+                return fenced(self._address)
             case State.WENT_BACK:
                 lost = f"{error} commits" if str(error).isdigit() else "commits"
                 return StoreLostError(
@@ -238,6 +254,14 @@ class PostgresqlWriter:
             f"PostgreSQL at {shown(self._address)} has not answered for {self._patience_seconds:g} s "
             f"({_words(error)}), so the runtime stopped. Start it, and start again; nothing that was accepted is lost."
         )
+
+
+def fenced(address: str) -> StoreFailedError:
+    """What is told by a process in whose place another writes."""
+    return StoreFailedError(
+        f"Another process has taken over at {shown(address)}: this one was not heard of for too long, so it stopped. "
+        "Nothing that was accepted is lost. Start it again to have it join."
+    )
 
 
 def _putting(group: Group) -> list[Change]:

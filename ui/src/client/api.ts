@@ -200,6 +200,14 @@ export interface ChannelResponse {
   output: unknown;
 }
 
+/** The nodes by name. `waiting` is how many sessions have work and nobody yet. */
+export interface ClusterStatus {
+  clusterId: string;
+  minVersion: string;
+  nodes: NodeStatus[];
+  waiting: number;
+}
+
 /** Whether conversations that grow too long are made shorter: by themselves, or never. */
 export type Compact = "auto" | "off";
 
@@ -736,6 +744,23 @@ export interface NewMail {
   threadId?: string | null;
 }
 
+/** `draining`: it gives its sessions to others and takes no more. */
+export type NodeState = "draining" | "joined";
+
+/** A node of the cluster. `isThis` is whether it answers; `hasSameSettings` as the one that does. */
+export interface NodeStatus {
+  name: string;
+  address: string;
+  state: NodeState;
+  version: string;
+  sandbox: string;
+  serves: boolean;
+  sessions: number;
+  startedAt: number;
+  isThis: boolean;
+  hasSameSettings: boolean;
+}
+
 /** Notifications, in order; `lastSeq` is the number of the newest that there is. */
 export interface NotificationList {
   notifications: Notification[];
@@ -839,6 +864,14 @@ export interface PendingQuestion {
 export interface Place {
   taskId: string;
   number: number;
+}
+
+/** Which node has a session, and for the how manieth time some node has it; `node` is empty if none has. */
+export interface PlacedSession {
+  sessionId: string;
+  node: string;
+  address: string;
+  epoch: number;
 }
 
 /** What is taken first: `urgent`, then `high`, `normal`, `low`. */
@@ -2620,6 +2653,35 @@ export interface Methods {
   "rpc.discover": {
     params: Record<string, never>;
     result: Record<string, unknown>;
+  };
+  /** The nodes that share the database of this server, and how many sessions each has. */
+  "cluster.status": {
+    params: Record<string, never>;
+    result: ClusterStatus;
+  };
+  /**
+   * Let a node give all its sessions to others, and take no more until it is started again. Only the principal `local`
+   * may. The steps under way may finish, as when a server ends; `cluster.status` shows how many sessions are left.
+   */
+  "cluster.drain": {
+    params: {
+      /** The name of a node of the cluster. */
+      node: string;
+    };
+    result: ClusterStatus;
+  };
+  /**
+   * Let a session go to that node. The answer comes when it is there, or says where it is if that takes long. Only the
+   * principal `local` may.
+   */
+  "cluster.move": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The name of a node of the cluster. */
+      node: string;
+    };
+    result: PlacedSession;
   };
 }
 

@@ -1,0 +1,186 @@
+"""The beat: a thread with a connection of its own, so that a process that is busy is not taken for one that is dead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol
+
+from ai_whisperer.cluster import judging
+from ai_whisperer.domain.nodes import Seen
+from ai_whisperer.errors import StoreError, WhispererError
+
+BEAT_SECONDS: Final = 0.5
+HURRIED_SECONDS: Final = 0.25
+"""Between the beats while a node seems to have died."""
+SURE_SECONDS: Final = 1.5
+"""A node that beat so long ago may have been taken for dead: others need four beats for that, which is longer."""
+_LONGEST_SECONDS: Final = 2.0
+"""A beat that takes longer is given up, and the connection with it."""
+_PAUSE_SECONDS: Final = 0.05
+_JITTER_SECONDS: Final = 0.01
+_PROOF_SECONDS: Final = 2.0
+"""So long a request waits for the proof that this node is one."""
+_STOP_SECONDS: Final = 3.0
+
+_log = logging.getLogger(__name__)
+
+
+class Book(Protocol):
+    """The book of the nodes, as one that beats needs it. A call that gets no answer raises `ConnectionError`."""
+
+    @property
+    def is_connected(self) -> bool: ...
+
+    async def beat(self) -> Seen | None: ...
+
+    async def remove(self, host_id: str, beat: int | None = None) -> bool: ...
+
+    def lose(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def now() -> float:
+    """Seconds that pass also while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Beating:
+    """Beats until it is stopped, judges the others, and tells the event loop that made it what it saw.
+
+    `on_seen` is called after each beat, with how many nodes this one removed; `on_removed` once, if this node was.
+    """
+
+    def __init__(
+        self, book: Book, own_id: str, *, on_seen: Callable[[Seen, int], None], on_removed: Callable[[], None]
+    ) -> None:
+        self._book = book
+        self._own_id = own_id
+        self._on_seen = on_seen
+        self._on_removed = on_removed
+        self._outside = asyncio.get_running_loop()
+        self._inside: asyncio.AbstractEventLoop | None = None
+        self._asked: asyncio.Event | None = None
+        self._answers: list[asyncio.Future[None]] = []
+        self._stopping = False
+        self._is_removed = False
+        self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
+        self._sure_at = now()
+        self._known: judging.Sightings = {}
+        self._looked_at = 0.0
+        self._full_beat_at = 0.0
+        self.missed = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nobody can have taken this node for dead yet."""
+        return now() - self._sure_at < SURE_SECONDS and self._book.is_connected and not self._is_removed
+
+    async def prove(self) -> None:
+        """Return when this node is sure, or removed; raises `StoreError` if neither can be found out.
+
+        A beat that was under way tells nothing: its answer may have come before the process was frozen.
+        """
+        try:
+            async with asyncio.timeout(_PROOF_SECONDS):
+                while not self.is_sure and not self._is_removed:
+                    proven: asyncio.Future[None] = self._outside.create_future()
+                    self._answers.append(proven)
+                    self._wake()
+                    await proven
+        except TimeoutError as error:
+            lost = StoreError("The database does not answer, so it is not known who has the session. Try again.")
+            lost.data = {"retryAfterSeconds": _PROOF_SECONDS}
+            raise lost from error
+
+    async def stop(self) -> None:
+        """Beat no more; returns when the thread has ended."""
+        self._stopping = True
+        self._wake()
+        await asyncio.to_thread(self._thread.join, _STOP_SECONDS)
+
+    def abandon(self) -> None:
+        """Beat no more, as if the process had died."""
+        self._stopping = True
+        self._wake()
+
+    def _wake(self) -> None:
+        inside, asked = self._inside, self._asked
+        if inside is not None and asked is not None:
+            with suppress(RuntimeError):  # it has ended
+                inside.call_soon_threadsafe(asked.set)
+
+    def _run(self) -> None:
+        asyncio.run(self._beat())
+
+    async def _beat(self) -> None:
+        self._inside, self._asked = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            while not self._stopping and not self._is_removed:
+                began_at = now()
+                self._asked.clear()
+                pause = await self._once(began_at)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(max(began_at + pause - now(), 0)):
+                        await self._asked.wait()
+        finally:
+            await self._book.close()
+
+    async def _once(self, began_at: float) -> float:
+        """Beat once; returns how long after this beat the next is due."""
+        removed = 0
+        try:
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                seen = await self._book.beat()
+            if seen is None:
+                self._is_removed = True
+                self._tell(self._on_removed)
+                self._tell(self._answer)
+                return 0.0
+            self._sure_at = began_at
+            if now() - began_at > BEAT_SECONDS:
+                self._known = judging.forgiven(self._known)
+            if began_at - self._looked_at > HURRIED_SECONDS - _JITTER_SECONDS:
+                self._looked_at = began_at
+                removed = await self._judge(seen, began_at)
+        except (ConnectionError, TimeoutError, WhispererError) as error:
+            self.missed += 1
+            self._known = judging.forgiven(self._known)
+            self._book.lose()
+            _log.info("a beat is missed: %s", error or type(error).__name__)
+            return now() - began_at + _PAUSE_SECONDS
+        self._tell(lambda: self._on_seen(seen, removed))
+        self._tell(self._answer)
+        return HURRIED_SECONDS if judging.is_hurried(self._known) else BEAT_SECONDS
+
+    async def _judge(self, seen: Seen, began_at: float) -> int:
+        """Remove those that are gone; returns how many of them this node did."""
+        is_full_beat = began_at - self._full_beat_at > BEAT_SECONDS - _JITTER_SECONDS
+        if is_full_beat:
+            self._full_beat_at = began_at
+        self._known = judging.looked(self._known, seen, own_id=self._own_id, is_full_beat=is_full_beat)
+        removed = 0
+        names = {each.id: each.name for each in seen.nodes}
+        for host_id, beat in judging.gone(self._known):
+            if await self._book.remove(host_id, beat):
+                removed += 1
+                _log.warning("the node '%s' has ended or does not answer: others take its sessions", names[host_id])
+        return removed
+
+    def _answer(self) -> None:
+        answers, self._answers = self._answers, []
+        for each in answers:
+            if not each.done():
+                each.set_result(None)
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the event loop has ended
+            self._outside.call_soon_threadsafe(what)

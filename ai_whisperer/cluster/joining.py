@@ -1,0 +1,112 @@
+"""Opening a store that other nodes have too: joining them, in place of a former self if there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ai_whisperer.cluster import judging
+from ai_whisperer.cluster.beating import BEAT_SECONDS, Beating
+from ai_whisperer.cluster.membership import Member
+from ai_whisperer.cluster.sharing import raised_min_version, with_other_settings
+from ai_whisperer.domain.nodes import NodeCard, Seen
+from ai_whisperer.errors import StoreInUseError, StoreReadOnlyError
+from ai_whisperer.store.postgresql.registry import Registry
+from ai_whisperer.store.postgresql.store import PostgresqlStore
+
+_FILE: Final = "node"
+"""In the data folder: the id of the node that had it last. Whoever has the folder now knows that it is gone."""
+
+_log = logging.getLogger(__name__)
+
+
+async def join(
+    address: str, card: NodeCard, *, folder: str | Path | None = None, patience_seconds: float
+) -> PostgresqlStore:
+    """The store at the address, for a new node of its cluster; raises a `StoreError` that says what to do."""
+    host_id = secrets.token_hex(8)
+    place = None if folder is None else Path(folder)
+    desk = Registry(address, host_id)
+    try:
+        store = await PostgresqlStore.open(
+            address,
+            folder=place,
+            patience_seconds=patience_seconds,
+            host_id=host_id,
+            enter=partial(_enter, desk, host_id, card, place),
+        )
+    except BaseException:
+        await desk.close()
+        raise
+    if store.placing is None:
+        raise TypeError("a store that is shared has claims")
+    store.member = Member(
+        host_id,
+        card,
+        store=store,
+        claims=store.placing,
+        desk=desk,
+        beating=partial(Beating, Registry(address, host_id, holds_lock=True), host_id),
+    )
+    return store
+
+
+async def _enter(desk: Registry, host_id: str, card: NodeCard, folder: Path | None) -> None:
+    former = None if folder is None else _former(folder)
+    if former is not None:
+        await desk.remove(former)
+    _, min_version = await desk.cluster()
+    others = [each for each in (await desk.look()).nodes if each.name != card.name]
+    raised = raised_min_version(card, others, min_version)
+    other_settings = with_other_settings(card, others)
+    if other_settings:
+        _log.warning("these nodes have other settings than this one: %s", ", ".join(other_settings))
+    await _take_name(desk, card)
+    if raised != min_version:
+        await desk.raise_min_version(raised)
+    if folder is not None:
+        _keep(folder, host_id)
+
+
+async def _take_name(desk: Registry, card: NodeCard) -> None:
+    """Enter the book; a node of the same name that is gone makes room. Raises `StoreInUseError` if it lives."""
+    known: judging.Sightings = {}
+    first_beats: dict[str, int] = {}
+    while not await desk.join(card):
+        seen = await desk.look()
+        same = next((each for each in seen.nodes if each.name == card.name), None)
+        if same is None:
+            continue
+        known = judging.looked(known, Seen(nodes=(same,), incarnation=seen.incarnation), own_id="")
+        is_known = same.id in first_beats
+        if first_beats.setdefault(same.id, same.beat) != same.beat:
+            raise StoreInUseError(
+                f"There is a node '{card.name}' already{f', at {same.address}' if same.address else ''}. Stop it, or "
+                "give this one another name (--node)."
+            )
+        if known[same.id].is_gone or (is_known and not same.has_lock):
+            await desk.remove(same.id, same.beat)
+        else:
+            await asyncio.sleep(BEAT_SECONDS)
+
+
+def _former(folder: Path) -> str | None:
+    """The node that had the folder before this process did."""
+    with suppress(OSError, UnicodeDecodeError):
+        return (folder / _FILE).read_text(encoding="ascii").strip() or None
+    return None
+
+
+def _keep(folder: Path, host_id: str) -> None:
+    draft = folder / f"{_FILE}.{os.getpid()}"
+    try:
+        draft.write_text(host_id, encoding="ascii")
+        draft.replace(folder / _FILE)
+    except OSError as error:
+        raise StoreReadOnlyError(f"The data folder '{folder}' cannot be written ({error}).") from error

@@ -1,0 +1,51 @@
+"""What nodes tell each other of themselves, and what each sees of the others."""
+
+from __future__ import annotations
+
+from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.record import Record
+
+
+class NodeCard(Record, frozen=True, kw_only=True):
+    """How a process introduces itself.
+
+    `address` is where clients and other nodes reach it, if it `serves`: then it takes sessions that have work and
+    nobody. `settings` is a digest of those that all nodes should have in common.
+    """
+
+    name: str
+    address: str = ""
+    version: str
+    settings: str = ""
+    sandbox: str = ""
+    serves: bool = False
+
+
+class SeenNode(Record, frozen=True, kw_only=True):
+    """A node as another sees it: how often it has beaten, and whether the connection on which it does is there."""
+
+    id: str
+    name: str
+    address: str
+    version: str
+    settings: str
+    sandbox: str
+    serves: bool
+    state: NodeState
+    beat: int
+    started_at: float
+    has_lock: bool
+
+
+class Seen(Record, frozen=True, kw_only=True):
+    """What a node sees each time it beats.
+
+    `incarnation` changes when the database was started anew. `wanted` is how many sessions have work and nobody;
+    `moving` are those of this node that are to go to another. `limits` are those of the server, as they are kept.
+    """
+
+    nodes: tuple[SeenNode, ...]
+    incarnation: str
+    wanted: int = 0
+    moving: tuple[str, ...] = ()
+    limits: str = ""

@@ -1,0 +1,90 @@
+"""The named queries about nodes and about which of them has which session, beside the schema in `migrations/`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ai_whisperer.domain.cluster import NodeState
+
+_LOCKS: Final = """
+(SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks
+  WHERE locktype='advisory' AND granted AND objsubid=1
+    AND database=(SELECT oid FROM pg_database WHERE datname=current_database()))"""
+_HAS_LOCK: Final = f"hashtextextended(host.id, 0) IN {_LOCKS}"
+
+LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
+BEAT: Final = "UPDATE host SET beat=beat+1 WHERE id=$1 RETURNING beat"
+NODES: Final = f"""
+SELECT id, name, address, version, settings, sandbox, serves, state, beat, started_at, {_HAS_LOCK} FROM host
+ORDER BY name"""
+INCARNATION: Final = "SELECT pg_postmaster_start_time()::text || ' ' || coalesce(host(inet_server_addr()), '')"
+CHORES: Final = """
+SELECT
+  (SELECT count(*) FROM (SELECT 1 FROM placement WHERE writer_id IS NULL AND wanted LIMIT 10000) AS counted),
+  array(SELECT session_id FROM placement WHERE writer_id=$1 AND target IS NOT NULL),
+  coalesce((SELECT stated FROM limits WHERE session_id=''), '')"""
+
+CLUSTER: Final = "SELECT id, min_version FROM cluster"
+RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"
+JOIN: Final = f"""
+WITH joined AS (
+  INSERT INTO host VALUES ($1, $2, $3, $4, $5, $6, $7, '{NodeState.JOINED}', 0, extract(epoch FROM now()))
+  ON CONFLICT (name) DO NOTHING RETURNING id)
+INSERT INTO writer SELECT id, 1, 0 FROM joined RETURNING id"""
+"""Returns nothing if there is a node of that name."""
+END_CONNECTIONS: Final = """
+SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
+WHERE starts_with(application_name, $1) AND pid<>pg_backend_pid() AND usename=current_user
+  AND datname=current_database()"""
+REMOVE: Final = "SELECT remove_host($1, $2)"
+SET_STATE: Final = "UPDATE host SET state=$2 WHERE name=$1 RETURNING id"
+
+_ME: Final = f"SELECT id FROM host WHERE id=$1 AND state='{NodeState.JOINED}' FOR KEY SHARE"
+CLAIM: Final = f"""
+WITH me AS MATERIALIZED ({_ME})
+INSERT INTO placement AS kept (session_id, writer_id, epoch)
+SELECT $2, me.id,
+  coalesce((SELECT epoch FROM notification WHERE session_id=$2 ORDER BY seq DESC LIMIT 1), 0) + 1 FROM me
+ON CONFLICT (session_id) DO UPDATE SET writer_id=excluded.writer_id, epoch=kept.epoch+1, wanted=false, target=NULL
+  WHERE NOT EXISTS (SELECT 1 FROM host WHERE id=coalesce(kept.writer_id, nullif(kept.target, excluded.writer_id)))
+RETURNING epoch"""
+"""Returns nothing if another node has the session or is to have it, or this one takes none."""
+HOLDER: Final = f"""
+SELECT placement.writer_id, placement.epoch, host.name, host.address, {_HAS_LOCK}
+FROM placement JOIN host ON host.id=placement.writer_id WHERE session_id=$1"""
+TAKE: Final = f"""
+WITH me AS MATERIALIZED ({_ME}),
+free AS (
+  SELECT session_id FROM placement WHERE writer_id IS NULL AND wanted AND (target IS NULL OR target=$1)
+  ORDER BY target IS NULL, session_id LIMIT $2 FOR UPDATE SKIP LOCKED)
+UPDATE placement SET writer_id=me.id, epoch=placement.epoch+1, wanted=false, target=NULL FROM free, me
+WHERE placement.session_id=free.session_id RETURNING placement.session_id, placement.epoch"""
+MINE: Final = "SELECT session_id, epoch FROM placement WHERE writer_id=$1"
+WANT: Final = """
+INSERT INTO placement (session_id, writer_id, epoch, wanted)
+SELECT id, NULL, coalesce((SELECT epoch FROM notification WHERE session_id=id ORDER BY seq DESC LIMIT 1), 0), true
+FROM unnest($1::text[]) AS given (id) WHERE has_work(id)
+ON CONFLICT (session_id) DO NOTHING"""
+"""For sessions that no node has ever had."""
+RELEASE: Final = """
+UPDATE placement SET writer_id=NULL, wanted=target IS NOT NULL OR has_work(session_id)
+WHERE session_id=$2 AND writer_id=$1 AND epoch=$3"""
+FORGET: Final = """
+DELETE FROM placement WHERE session_id=$1 AND writer_id IS NULL AND NOT wanted
+  AND NOT EXISTS (SELECT 1 FROM session WHERE id=$1) AND NOT EXISTS (SELECT 1 FROM notification WHERE session_id=$1)"""
+"""For a session that was deleted."""
+STILL_MINE: Final = "SELECT 1 FROM placement WHERE session_id=$2 AND writer_id=$1 AND epoch=$3 FOR SHARE"
+IS_DELETED: Final = "SELECT 1 FROM deletion WHERE session_id=$1"
+
+MOVE: Final = f"""
+INSERT INTO placement AS kept (session_id, writer_id, epoch, wanted, target)
+SELECT $1, NULL, coalesce((SELECT epoch FROM notification WHERE session_id=$1 ORDER BY seq DESC LIMIT 1), 0), true, id
+FROM host WHERE name=$2 AND serves AND state='{NodeState.JOINED}'
+ON CONFLICT (session_id) DO UPDATE SET target=excluded.target, wanted=kept.writer_id IS NULL
+  WHERE kept.writer_id IS DISTINCT FROM excluded.target
+RETURNING epoch"""
+"""Returns nothing if the session is there, or cannot go there."""
+PLACED: Final = """
+SELECT coalesce(host.name, ''), coalesce(host.address, ''), epoch FROM placement
+LEFT JOIN host ON host.id=writer_id WHERE session_id=$1"""
+SESSION_COUNTS: Final = "SELECT writer_id, count(*) FROM placement WHERE writer_id IS NOT NULL GROUP BY writer_id"

@@ -1,0 +1,134 @@
+"""Which sessions this process has, where several share the database: each is claimed before it is opened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from asyncpg import Connection
+
+from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.errors import SessionElsewhereError, StoreFailedError
+from ai_whisperer.store.postgresql import node_queries as queries
+from ai_whisperer.store.postgresql.pool import Readers
+from ai_whisperer.store.postgresql.registry import node_from
+
+_JUDGED_SECONDS: Final = 4.0
+"""So long it is waited for that a node whose connection is gone comes back, or is found to be gone too."""
+_PAUSE_SECONDS: Final = 0.1
+
+
+class Placing:
+    """The claims of one process: the sessions that are its own, and the epoch of each, which every group proves.
+
+    Each call takes effect once over lost connections: what was claimed without an answer is found to be ours.
+    """
+
+    def __init__(self, host_id: str, readers: Readers) -> None:
+        self.host_id = host_id
+        self._readers = readers
+        self.claims: dict[str, int] = {}
+
+    async def claim(self, session_id: str) -> bool:
+        """Have the session; returns whether it was not ours before. Raises `SessionElsewhereError`."""
+        if session_id in self.claims:
+            return False
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _JUDGED_SECONDS
+        while True:
+            epoch, elsewhere = await self._readers.read(lambda connection: self._claim(connection, session_id))
+            if session_id in self.claims:
+                return False  # somebody else here was sooner
+            if epoch is not None:
+                self.claims[session_id] = epoch
+                return True
+            if elsewhere is not None and (elsewhere.has_lock or loop.time() >= until):
+                raise SessionElsewhereError(
+                    f"The node '{elsewhere.name}'{_at(elsewhere.address)} has the session '{session_id}'. Ask that "
+                    "one, or wait until it has let the session go.",
+                    node=elsewhere.name,
+                    address=elsewhere.address,
+                )
+            if elsewhere is None:
+                await self._check_taking(session_id)
+                if loop.time() >= until:
+                    raise SessionElsewhereError(f"The session '{session_id}' is on its way to another node. Ask again.")
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def release(self, session_id: str) -> None:
+        """Let others have the session. All that was decided in it must be committed."""
+        epoch = self.claims.pop(session_id, None)
+        if epoch is None:
+            return
+
+        async def free(connection: Connection) -> None:
+            await connection.execute(queries.RELEASE, self.host_id, session_id, epoch)
+            await connection.execute(queries.FORGET, session_id)
+
+        await self._readers.read(free)
+
+    async def want(self, session_ids: Sequence[str]) -> None:
+        """Let sessions with work that no node ever had be taken by one."""
+        await self._readers.read(lambda connection: connection.execute(queries.WANT, list(session_ids)))
+
+    async def take(self, limit: int) -> list[str]:
+        """Claim up to so many of the sessions that have work and nobody; returns which they are."""
+        attempts = 0
+
+        async def take(connection: Connection) -> list[tuple[str, int]]:
+            nonlocal attempts
+            attempts += 1
+            rows = await connection.fetch(queries.TAKE, self.host_id, limit)
+            if attempts > 1:  # an answer was lost: what it told of is ours already
+                rows = await connection.fetch(queries.MINE, self.host_id)
+            return [(session_id, epoch) for session_id, epoch in rows]
+
+        taken = {each: epoch for each, epoch in await self._readers.read(take) if each not in self.claims}
+        self.claims.update(taken)
+        return list(taken)
+
+    async def is_deleted(self, session_id: str) -> bool:
+        """Whether the session was being deleted or imported when its node ended."""
+        return await self._readers.read(lambda each: each.fetchval(queries.IS_DELETED, session_id)) is not None
+
+    async def _claim(self, connection: Connection, session_id: str) -> tuple[int | None, _Holder | None]:
+        epoch = await connection.fetchval(queries.CLAIM, self.host_id, session_id)
+        if epoch is not None:
+            return epoch, None
+        found = await connection.fetchrow(queries.HOLDER, session_id)
+        if found is None:
+            return None, None
+        writer_id, held_epoch, name, address, has_lock = found
+        if writer_id == self.host_id:
+            return held_epoch, None
+        return None, _Holder(name, address, has_lock)
+
+    async def _check_taking(self, session_id: str) -> None:
+        """Raise if it is this node that takes no session."""
+        rows = await self._readers.read(lambda connection: connection.fetch(queries.NODES))
+        nodes = [node_from(tuple(row)) for row in rows]
+        own = next((each for each in nodes if each.id == self.host_id), None)
+        if own is None:
+            raise StoreFailedError("The other nodes took this one for dead. Nothing that was accepted is lost.")
+        if own.state != NodeState.JOINED:
+            other = next((each for each in nodes if each.serves and each.state == NodeState.JOINED), None)
+            name, address = ("", "") if other is None else (other.name, other.address)
+            whom = f"ask the node '{name}'{_at(address)}" if other is not None else "start another"
+            raise SessionElsewhereError(
+                f"The node '{own.name}' is being drained and does not take the session '{session_id}': {whom}.",
+                node=name,
+                address=address,
+            )
+
+
+class _Holder(NamedTuple):
+    """The node that has a session."""
+
+    name: str
+    address: str
+    has_lock: bool
+
+
+def _at(address: str) -> str:
+    return f" at {address}" if address else ""

@@ -1,0 +1,190 @@
+"""The book of the nodes, in the database: who has joined, how often each has beaten, and who is let go."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection
+
+from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession
+from ai_whisperer.domain.nodes import NodeCard, Seen, SeenNode
+from ai_whisperer.store.postgresql import node_queries as queries
+from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
+from ai_whisperer.store.tables import Row
+
+_CLOSE_SECONDS: Final = 1.0
+
+
+def name_of(host_id: str) -> str:
+    """How the connections of a node are called in the database, at their beginning."""
+    return f"whisperer {host_id}"
+
+
+class Registry:
+    """One connection to the book. A call on which it is lost raises `ConnectionError`; the next makes another.
+
+    For a node that has joined the connection holds a lock: it tells others that the process lives.
+    """
+
+    def __init__(self, address: str, host_id: str, *, holds_lock: bool = False) -> None:
+        self._address = address
+        self._id = host_id
+        self._name = f"{name_of(host_id)} {'beating' if holds_lock else 'asking'}"
+        self._holds_lock = holds_lock
+        self._connection: Connection | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.is_closed()
+
+    async def beat(self) -> Seen | None:
+        """Say that this node lives, and look who else does; None if this node was let go."""
+        async with self._at_work() as connection:
+            if await connection.fetchval(queries.BEAT, self._id) is None:
+                return None
+            return await self._seen(connection)
+
+    async def look(self) -> Seen:
+        """What `beat` sees, without saying anything."""
+        async with self._at_work() as connection:
+            return await self._seen(connection)
+
+    async def join(self, card: NodeCard) -> bool:
+        """Enter this node; False if there is one of that name."""
+        values = (card.name, card.address, card.version, card.settings, card.sandbox, card.serves)
+        async with self._at_work() as connection:
+            return await connection.fetchval(queries.JOIN, self._id, *values) is not None
+
+    async def cluster(self) -> tuple[str, str]:
+        """The id of the cluster, and the oldest version that may join."""
+        async with self._at_work() as connection:
+            return tuple(await connection.fetchrow(queries.CLUSTER))
+
+    async def raise_min_version(self, version: str) -> None:
+        async with self._at_work() as connection:
+            await connection.execute(queries.RAISE_MIN_VERSION, version)
+
+    async def remove(self, host_id: str, beat: int | None = None) -> bool:
+        """Let a node go: it writes nothing after this. With `beat` only if it has not beaten since.
+
+        Its connections are ended first: one of a process that is frozen may hold what has to be changed.
+        """
+        async with self._at_work() as connection:
+            if host_id != self._id:
+                if beat is not None and all((n.id, n.beat) != (host_id, beat) for n in await _nodes(connection)):
+                    return False
+                await connection.execute(queries.END_CONNECTIONS, name_of(host_id))
+            return bool(await connection.fetchval(queries.REMOVE, host_id, beat))
+
+    async def drain(self, name: str) -> bool:
+        """Let a node give its sessions to others; False if there is none of that name."""
+        async with self._at_work() as connection:
+            return await connection.fetchval(queries.SET_STATE, name, NodeState.DRAINING) is not None
+
+    async def move(self, session_id: str, name: str) -> None:
+        """Let the session go to that node, as soon as the one that has it has let it go."""
+        async with self._at_work() as connection:
+            await connection.fetchval(queries.MOVE, session_id, name)
+
+    async def placed(self, session_id: str) -> PlacedSession:
+        async with self._at_work() as connection:
+            found = await connection.fetchrow(queries.PLACED, session_id)
+        node, address, epoch = ("", "", 0) if found is None else found
+        return PlacedSession(session_id=session_id, node=node, address=address, epoch=epoch)
+
+    async def status(self) -> ClusterStatus:
+        async with self._at_work() as connection:
+            cluster_id, min_version = await connection.fetchrow(queries.CLUSTER)
+            counts: dict[str, int] = dict(map(tuple, await connection.fetch(queries.SESSION_COUNTS)))
+            seen = await self._seen(connection)
+        own = next((each.settings for each in seen.nodes if each.id == self._id), "")
+        nodes = (
+            NodeStatus(
+                name=each.name,
+                address=each.address,
+                state=each.state,
+                version=each.version,
+                sandbox=each.sandbox,
+                serves=each.serves,
+                sessions=counts.get(each.id, 0),
+                started_at=each.started_at,
+                is_this=each.id == self._id,
+                has_same_settings=each.settings == own or not each.serves,
+            )
+            for each in seen.nodes
+        )
+        return ClusterStatus(cluster_id=cluster_id, min_version=min_version, nodes=tuple(nodes), waiting=seen.wanted)
+
+    def lose(self) -> None:
+        """Let go of the connection at once."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*LOST):
+                await connection.close(timeout=_CLOSE_SECONDS)
+
+    async def _seen(self, connection: Connection) -> Seen:
+        nodes = await _nodes(connection)
+        wanted, moving, limits = await connection.fetchrow(queries.CHORES, self._id)
+        return Seen(
+            nodes=nodes,
+            incarnation=await connection.fetchval(queries.INCARNATION),
+            wanted=wanted,
+            moving=tuple(moving),
+            limits=limits,
+        )
+
+    @asynccontextmanager
+    async def _at_work(self) -> AsyncIterator[Connection]:
+        try:
+            yield await self._connected()
+        except LOST as error:
+            self.lose()
+            raise ConnectionError(str(error) or type(error).__name__) from error
+        except asyncpg.PostgresError as error:
+            raise explained(error, self._address) from error
+        except BaseException:  # given up in the middle of a statement
+            self.lose()
+            raise
+
+    async def _connected(self) -> Connection:
+        """The connection. A former one of this node that the database still has is ended: it may have the lock."""
+        if self._connection is None or self._connection.is_closed():
+            connection = await connect(self._address, name=self._name)
+            try:
+                if self._holds_lock:
+                    await connection.execute(queries.END_CONNECTIONS, self._name)
+                    await connection.fetchval(queries.LOCK, self._id)
+            except BaseException:
+                connection.terminate()
+                raise
+            self._connection = connection
+        return self._connection
+
+
+async def _nodes(connection: Connection) -> tuple[SeenNode, ...]:
+    return tuple(node_from(tuple(row)) for row in await connection.fetch(queries.NODES))
+
+
+def node_from(row: Row) -> SeenNode:
+    host_id, name, address, version, settings, sandbox, serves, state, beat, started_at, has_lock = row
+    return SeenNode(
+        id=host_id,
+        name=name,
+        address=address,
+        version=version,
+        settings=settings,
+        sandbox=sandbox,
+        serves=serves,
+        state=NodeState(state),
+        beat=beat,
+        started_at=started_at,
+        has_lock=has_lock,
+    )

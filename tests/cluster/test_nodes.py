@@ -1,0 +1,239 @@
+"""Nodes that die, freeze, are drained, and give sessions to each other: nothing is lost and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.client import Client
+from ai_whisperer.cluster.joining import join
+from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.domain.sessions import SessionSummary
+from ai_whisperer.errors import DuplicateIdError, NoClusterError, SessionElsewhereError, StoreError, UnknownSessionError
+from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.server.serving import running
+from ai_whisperer.settings import Settings
+from tests.acceptance.command_stage import run
+from tests.cluster.stage import TOKEN, Node, eventually, evidence, nodes, set_to_work
+from tests.postgresql import Server
+
+SESSIONS = 4
+
+
+async def all_over(server: Server, database: str, *sessions: str) -> bool:
+    return all([(await evidence(server, database, each)).is_over for each in sessions])
+
+
+async def under_way(server: Server, database: str, *sessions: str) -> bool:
+    """Whether each has done some of its work, and not all."""
+    found = [await evidence(server, database, each) for each in sessions]
+    return all(each.mails and not each.is_over for each in found)
+
+
+def test_sessions_of_a_node_that_is_killed_go_on_at_the_others(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    names = [f"s{number}" for number in range(SESSIONS)]
+
+    async def scenario(a: Node, b: Node, c: Node) -> None:
+        for name in names:
+            await set_to_work(a, name)
+        async with a.client() as client:
+            await client.create_session("idle")
+        await eventually(partial(under_way, postgresql_server, database, *names))
+        a.kill()
+        await eventually(partial(all_over, postgresql_server, database, *names))
+        holders = set()
+        for name in names:
+            found = await evidence(postgresql_server, database, name)
+            found.check()
+            assert len({epoch for _, epoch in found.log}) > 1, "it was over before the node was killed"
+            holders.add(found.holder)
+        assert holders <= {"b", "c"}
+        assert (await evidence(postgresql_server, database, "idle")).holder is None
+        async with b.client("idle") as client:
+            assert await client.list_agents() == []
+        assert (await evidence(postgresql_server, database, "idle")).holder == "b"
+        async with c.client() as client:
+            assert [each.name for each in (await client.cluster_status()).nodes] == ["b", "c"]
+
+    with nodes(database, tmp_path, "a", "b", "c") as found:
+        asyncio.run(scenario(*found))
+
+
+def test_a_node_that_was_frozen_writes_nothing_and_stops_with_a_sentence(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(a: Node, b: Node) -> None:
+        await set_to_work(a, "s")
+        async with a.client("s") as client, b.client("s") as other:
+            await eventually(partial(under_way, postgresql_server, database, "s"))
+            a.freeze()
+            reading = asyncio.create_task(client.list_agents())  # is answered, if at all, when the node is thawed
+            await eventually(other.list_agents)
+            a.thaw()
+            outcome = (await asyncio.gather(reading, return_exceptions=True))[0]
+            assert isinstance(outcome, Exception), "it told what it had in memory"
+        ended = await asyncio.to_thread(a.process.ended)
+        assert ended.code == 1
+        assert "this one was not heard of for too long, so it stopped. Nothing that was accepted is lost" in ended.err
+        await eventually(partial(all_over, postgresql_server, database, "s"))
+        (await evidence(postgresql_server, database, "s")).check()
+
+    with nodes(database, tmp_path, "a", "b") as (a, b):
+        asyncio.run(scenario(a, b))
+
+
+def test_a_node_that_is_drained_gives_its_sessions_away_and_no_task_counts_as_crashed(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(a: Node, b: Node) -> None:
+        for name in ("s0", "s1"):
+            await set_to_work(a, name, tasks=4)
+        await eventually(partial(under_way, postgresql_server, database, "s0", "s1"))
+        async with b.client() as client:
+            assert (await client.drain_node("a")).nodes[0].state is NodeState.DRAINING
+
+        async def is_empty() -> bool:
+            async with b.client() as client:
+                return not next(each for each in (await client.cluster_status()).nodes if each.name == "a").sessions
+
+        await eventually(is_empty)
+        async with a.client("s0") as client:
+            with pytest.raises(SessionElsewhereError, match="'b' at http://127"):
+                await client.list_agents()
+        await eventually(partial(all_over, postgresql_server, database, "s0", "s1"))
+        for name in ("s0", "s1"):
+            found = await evidence(postgresql_server, database, name)
+            found.check(tasks=4)
+            assert found.holder == "b"
+            async with b.client(name) as client:
+                assert {task.attempts for task in await client.list_tasks()} <= {0, 1}
+        a.process.signal(signal.SIGTERM)
+        assert (await asyncio.to_thread(a.process.ended)).code == 0
+
+    with nodes(database, tmp_path, "a", "b") as (a, b):
+        asyncio.run(scenario(a, b))
+
+
+def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(a: Node, b: Node) -> None:
+        async with a.client("s") as of_a, b.client("s") as of_b:
+            made = await asyncio.gather(of_a.create_session("s"), of_b.create_session("s"), return_exceptions=True)
+            assert sum(isinstance(each, SessionSummary) for each in made) == 1
+            assert any(isinstance(each, DuplicateIdError | SessionElsewhereError) for each in made)
+            first, second = (of_a, of_b) if isinstance(made[0], SessionSummary) else (of_b, of_a)
+            here, there = (a, b) if first is of_a else (b, a)
+            await first.create_agent("ann")
+            with pytest.raises(SessionElsewhereError) as told:
+                await second.list_agents()
+            assert told.value.data["node"] == here.name
+            assert told.value.data["address"] == here.url.replace("ws", "http", 1).removesuffix("/ws")
+            await first.send_task("ann", "work 0", task_id="t0")
+            await eventually(partial(under_way, postgresql_server, database, "s"))
+            moved = await asyncio.to_thread(
+                run, "cluster", "move", "s", there.name, "--url", here.url, "--token", TOKEN, "--json"
+            )
+            assert moved.json["node"] == there.name, moved
+            assert (await second.wait_task("t0")).state == "completed"
+            (await evidence(postgresql_server, database, "s")).check(tasks=1)
+            with pytest.raises(SessionElsewhereError, match=f"The node '{there.name}' at"):
+                await first.list_agents()
+            with pytest.raises(UnknownSessionError):
+                await first.move_session("none", there.name)
+            status = await first.cluster_status()
+            assert [(each.name, each.state, each.has_same_settings) for each in status.nodes] == [
+                ("a", NodeState.JOINED, True),
+                ("b", NodeState.JOINED, True),
+            ]
+            told_of = await asyncio.to_thread(run, "cluster", "status", "--url", here.url, "--token", TOKEN)
+            assert f"{here.name} *" in told_of.out
+
+    with nodes(database, tmp_path, "a", "b") as (a, b):
+        asyncio.run(scenario(a, b))
+
+
+def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_continue(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    name = database.rpartition("/")[2]
+
+    async def scenario() -> None:
+        settings = Settings(data=tmp_path, store=database, node="a", port=0, model="scripted")
+        b = await join(database, NodeCard(name="b", address="http://b", version="0.1.0"), patience_seconds=10)
+        async with (
+            running(settings, model_factory=lambda _: FunctionModel(answer)) as server,
+            Client(server.address.url, server.address.token) as client,
+        ):
+            await client.create_session("lost")
+            lost = client.session("lost")
+            for each in (client, lost):
+                await each.create_agent("ann")
+            await postgresql_server._run(
+                "UPDATE whisperer.placement SET writer_id=host.id, epoch=epoch+1 FROM whisperer.host "
+                "WHERE host.name='b' AND session_id='lost'",
+                name,
+            )
+            with pytest.raises(StoreError, match="another process has taken over"):
+                await lost.send_task("ann", "go")
+
+            async def is_forgotten() -> bool:
+                return [each.session_id for each in server._host.open_sessions] == ["default"]
+
+            await eventually(is_forgotten)
+            with pytest.raises(SessionElsewhereError, match="The node 'b' at http://b has the session 'lost'"):
+                await lost.list_agents()
+            assert await client.run_task("ann", "go") == "done"
+            assert server.trouble() is None
+        await b.close()
+
+    asyncio.run(scenario())
+
+
+def answer(_: ModelRequest) -> str:
+    return "done"
+
+
+def test_two_programs_have_two_sessions_of_a_database_and_not_one(database: str) -> None:
+    def opened(session_id: str) -> AsyncAgentSessionManager:
+        return AsyncAgentSessionManager(
+            store=database, session_id=session_id, model_factory=lambda _: FunctionModel(answer), templates=()
+        )
+
+    async def scenario() -> None:
+        async with opened("one") as one:
+            async with opened("two") as two:
+                for manager in (one, two):
+                    await manager.create_agent("ann")
+                    assert await manager.run_task("ann", "go") == "done"
+            with pytest.raises(SessionElsewhereError, match=r"The node '.*' has the session 'one'. Ask"):
+                await opened("one").open()
+        async with opened("one") as again:
+            assert sorted(again.active_sessions) == ["ann"]
+
+    asyncio.run(scenario())
+
+
+def test_with_a_data_folder_it_is_told_how_to_get_a_cluster(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(Settings(data=tmp_path, port=0, model="scripted")) as server:
+            address = server.address
+            ran = await asyncio.to_thread(
+                run, "cluster", "status", "--url", address.url, "--token", address.token, "--json"
+            )
+            assert ran.error["code"] == NoClusterError.code
+            assert "whisperer serve --store ADDRESS" in json.loads(ran.err)["error"]["message"]
+
+    asyncio.run(scenario())
