@@ -245,8 +245,8 @@ def test_a_message_can_go_to_a_task_that_another_agent_has_delegated() -> None:
         await manager.send_task("ann", "not so deep", thread_id="t1.2~task", deliver="next_step")
         await manager.at_rest()
         assert (await finals(manager))[0].endswith(" | not so deep")
-        with pytest.raises(InvalidInputError, match="without '~'"):
-            await manager.send_task("ann", "not so deep", thread_id="t9.2~task", deliver="next_step")
+        with pytest.raises(StateError, match=r"not at work in the conversation 't1\.2~task'; nothing was sent"):
+            await manager.send_task("ann", "too late", thread_id="t1.2~task", deliver="next_step")
 
     play(scenario, say, tools=[dig])
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ai_whisperer import AsyncAgentSessionManager, WhispererError
 from ai_whisperer.domain.conversation import Answer, Usage
+from ai_whisperer.domain.waits import WaitKind
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.protocol.sessions import GET_SNAPSHOT
 from ai_whisperer.protocol.subscriptions import frame_of
@@ -62,6 +63,8 @@ class Filmed(Chaos):
     async def _visit(self, manager: AsyncAgentSessionManager) -> None:
         for _ in range(20):
             await asyncio.sleep(self._random.random() * 2)
+            if any(wait.kind is WaitKind.RESOURCE for wait in (await manager.snapshot()).waits):
+                await self._film(manager)  # few have to wait for that, and not for long
             deeds: list[Deed] = [
                 self._talk,
                 self._talk,

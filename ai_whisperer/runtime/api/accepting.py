@@ -21,7 +21,7 @@ from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import EffectiveLimits
 from ai_whisperer.domain.mail import USER, MailDraft, MailRecord
 from ai_whisperer.domain.tasks import Budget, Deliver, Origin, Priority, TaskKind, TaskRecord
-from ai_whisperer.errors import ClosedError, DuplicateIdError, InvalidInputError
+from ai_whisperer.errors import ClosedError, DuplicateIdError, InvalidInputError, StateError
 from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.messaging.mail import own_mail
@@ -342,11 +342,19 @@ def _checked_thread(thread_id: str | None) -> str | None:
 def _thread_at_work(agent: LiveAgent, thread_id: str | None) -> str | None:
     """The conversation that is meant: the one that is named, which the runtime may have named, or that it is at.
 
-    None if it is at none. Raises `InvalidInputError` if it is at several and none is named.
+    None if it is at none. Raises `InvalidInputError` if it is at several and none is named, `StateError` if it is no
+    longer at one that only the runtime begins tasks in.
     """
     threads = sorted({loop.task.thread_id for loop in agent.work.loops.values() if not loop.task.answers_a_switch})
     if thread_id is not None:
-        return thread_id if thread_id in threads else checked_id(thread_id)
+        if thread_id in threads:
+            return thread_id
+        if isinstance(thread_id, str) and "~" in thread_id:
+            raise StateError(
+                f"'{agent.agent_id}' is not at work in the conversation {thread_id[:100]!r}; nothing was sent. It is "
+                "one that people cannot begin tasks in: leave out thread_id, or write to its room."
+            )
+        return checked_id(thread_id)
     if len(threads) > 1:
         raise InvalidInputError(
             f"'{agent.agent_id}' works in {len(threads)} conversations; nothing was sent. Say with thread_id which one "
