@@ -21,6 +21,10 @@ SURE_SECONDS: Final = 1.5
 """A node that beat so long ago may have been taken for dead: others need four beats for that, which is longer."""
 _LONGEST_SECONDS: Final = 2.0
 """A beat that takes longer is given up, and the connection with it."""
+_LONGEST_WITH_CONNECTING_SECONDS: Final = 8.0
+"""The same where a connection has to be made first, perhaps to one host after the other."""
+_LONGEST_REMOVAL_SECONDS: Final = 10.0
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _PAUSE_SECONDS: Final = 0.05
 _JITTER_SECONDS: Final = 0.01
 _PROOF_SECONDS: Final = 2.0
@@ -47,7 +51,7 @@ class Book(Protocol):
 
 def now() -> float:
     """Seconds that pass also while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.clock_gettime(_CLOCK)
 
 
 class Beating:
@@ -138,7 +142,8 @@ class Beating:
         """Beat once; returns how long after this beat the next is due."""
         removed = 0
         try:
-            async with asyncio.timeout(_LONGEST_SECONDS):
+            longest = _LONGEST_SECONDS if self._book.is_connected else _LONGEST_WITH_CONNECTING_SECONDS
+            async with asyncio.timeout(longest):
                 seen = await self._book.beat()
             if seen is None:
                 self._is_removed = True
@@ -150,12 +155,14 @@ class Beating:
                 self._known = judging.forgiven(self._known)
             if began_at - self._looked_at > HURRIED_SECONDS - _JITTER_SECONDS:
                 self._looked_at = began_at
-                removed = await self._judge(seen, began_at)
-        except (ConnectionError, TimeoutError, WhispererError) as error:
+                async with asyncio.timeout(_LONGEST_REMOVAL_SECONDS):
+                    removed = await self._judge(seen, began_at)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one beat, there is another
             self.missed += 1
             self._known = judging.forgiven(self._known)
             self._book.lose()
-            _log.info("a beat is missed: %s", error or type(error).__name__)
+            is_usual = isinstance(error, ConnectionError | TimeoutError | WhispererError)
+            _log.log(logging.INFO if is_usual else logging.ERROR, "a beat is missed: %r", error)
             return now() - began_at + _PAUSE_SECONDS
         self._tell(lambda: self._on_seen(seen, removed))
         self._tell(self._answer)

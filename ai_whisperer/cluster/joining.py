@@ -54,13 +54,18 @@ async def join(
         desk=desk,
         beating=partial(Beating, Registry(address, host_id, holds_lock=True), host_id),
     )
+    try:
+        await store.finish_deletions()  # it beats meanwhile: a large session takes its time
+    except BaseException:
+        await store.close()
+        raise
     return store
 
 
 async def _enter(desk: Registry, host_id: str, card: NodeCard, folder: Path | None) -> None:
     former = None if folder is None else _former(folder)
-    if former is not None:
-        await desk.remove(former)
+    if former is not None and not any(each.id == former and each.has_lock for each in (await desk.look()).nodes):
+        await desk.remove(former)  # else the folder is a copy, and its node lives elsewhere
     _, min_version = await desk.cluster()
     others = [each for each in (await desk.look()).nodes if each.name != card.name]
     raised = raised_min_version(card, others, min_version)

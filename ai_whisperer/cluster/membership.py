@@ -14,6 +14,8 @@ from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownN
 from ai_whisperer.store.base import Store
 
 _LOOK_SECONDS: Final = 0.1
+_PATIENCE_SECONDS: Final = 10.0
+"""So long the database may take for an answer."""
 
 _T = TypeVar("_T")
 
@@ -198,6 +200,10 @@ class Member:
         is_there = await self._asked(lambda: self._desk.drain(name))
         status = await self.status()
         if not is_there:
+            if any(each.name == name for each in status.nodes):
+                raise StateError(
+                    f"The node '{name}' is a program with a session of its own. End it; nothing was changed."
+                )
             raise _unknown(name, status)
         return status
 
@@ -221,12 +227,20 @@ class Member:
         """What the database says; a connection that was lost meanwhile is made again, once."""
         async with self._asking:
             try:
-                return await ask()
+                return await self._asked_once(ask)
             except ConnectionError:
                 try:
-                    return await ask()
+                    return await self._asked_once(ask)
                 except ConnectionError as error:
                     raise StoreError(f"The database does not answer ({error}). Try again later.") from error
+
+    async def _asked_once(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                return await ask()
+        except TimeoutError as error:
+            self._desk.lose()
+            raise ConnectionError(f"nothing came for {_PATIENCE_SECONDS:g} s") from error
 
     def figures(self) -> Figures:
         return {

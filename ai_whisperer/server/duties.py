@@ -47,8 +47,8 @@ class Duties:
         if self._host.has_unsound:
             self._do("dropping", self._host.drop_unsound())
         if seen.limits != self._limits:
-            known, self._limits = self._limits, seen.limits
-            if known is not None and seen.limits:
+            self._limits = seen.limits
+            if seen.limits:
                 self._do("limits", self._host.take_limits(_limits(seen.limits)))
 
     async def _take(self, seen: Seen) -> None:
@@ -62,7 +62,7 @@ class Duties:
         """One that cannot be opened stays with this node, where whoever asks for it is told why."""
         try:
             await self._host.open_claimed(session_id)
-        except WhispererError as error:
+        except (WhispererError, OSError) as error:
             _log.error("session %s could not be taken up: %s", session_id, error)
 
     async def _drain(self) -> None:

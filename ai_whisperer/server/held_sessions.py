@@ -56,7 +56,7 @@ class HeldSessions:
 
     async def let_go(self, session_id: str, *, grace_seconds: float) -> None:
         """Close a session, and let other nodes have it, unless it is being deleted."""
-        if session_id in self._deleting:
+        if session_id in self._deleting or self._store.is_closed_off(session_id):
             return
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             known = self._open.get(session_id)
@@ -70,9 +70,13 @@ class HeldSessions:
         return any(each.manager.failure is not None for each in self._open.values() if each.is_held)
 
     async def drop_unsound(self) -> None:
-        """Forget the sessions that the store refused something, as another node has them."""
+        """Forget the sessions that the store refused something because another node has them.
+
+        One that is ours stays as it is until somebody asks for it: it would be refused again and again.
+        """
         for session_id, known in list(self._open.items()):
-            if known.is_held and known.manager.failure is not None:
+            is_refused = known.is_held and known.manager.failure is not None
+            if is_refused and not await self._store.is_ours(session_id):
                 await self._closed(session_id, known, grace_seconds=0)
 
     async def _closed(self, session_id: str, known: HeldSession, *, grace_seconds: float) -> None:
@@ -118,6 +122,8 @@ class HeldSessions:
         await self.membership.prove()
         if (failure := self._store.health.failure) is not None:
             raise failure
+        if not self.membership.is_sure:
+            raise ClosedError("The other nodes took this one for dead, so it ends. Ask another.")
 
     def _check_open(self) -> None:
         if self._closing:

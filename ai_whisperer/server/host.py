@@ -116,11 +116,14 @@ class SessionHost(HeldSessions):
 
     async def _adopt(self, unlisted: str) -> None:
         is_claimed = await self._store.claim(unlisted)
-        unit = Unit()
-        unit.insert_session(self._new(LOCAL, unlisted))
-        await self._store.submit(unit)
-        if is_claimed:
-            await self._store.release(unlisted)
+        try:
+            if await self._store.session(unlisted) is None:  # another node may have been sooner
+                unit = Unit()
+                unit.insert_session(self._new(LOCAL, unlisted))
+                await self._store.submit(unit)
+        finally:
+            if is_claimed:
+                await self._store.release(unlisted)
 
     async def open_claimed(self, session_id: str) -> None:
         """Open a session that this node has."""
@@ -249,7 +252,7 @@ class SessionHost(HeldSessions):
     def open_session(self, principal: str, session_id: str) -> AsyncAgentSessionManager | None:
         """The session, if it is the principal's and `session` would return it without waiting."""
         known = self._open.get(session_id) if session_id not in self._deleting else None
-        if known is None or known.owner != principal or known.manager.failure is not None or self._closing:
+        if known is None or known.owner != principal or not known.is_sound or self._closing:
             return None
         return known.manager if self.membership.is_sure else None
 
@@ -297,17 +300,18 @@ class SessionHost(HeldSessions):
 
     async def _delete(self, record: SessionRecord) -> SessionSummary:
         try:
-            async with self._opening.setdefault(record.id, asyncio.Lock()):  # somebody may be opening it
-                known = self._open.get(record.id)
-                if known is not None:
-                    await known.close(grace_seconds=0)
-                    self._open.pop(record.id, None)
-            await self._store.flushed()
-            agents = await self._store.agents_in(record.id)
-            if self._work is not None:
-                await asyncio.to_thread(remove_work_of, self._work, record.id)
-            await self._store.claim(record.id)  # who closes a session lets it go
-            await self._store.delete_session(record.id)
+            with self._store.pinned(record.id):
+                async with self._opening.setdefault(record.id, asyncio.Lock()):  # somebody may be opening it
+                    known = self._open.get(record.id)
+                    if known is not None:
+                        await known.close(grace_seconds=0)
+                        self._open.pop(record.id, None)
+                await self._store.flushed()
+                agents = await self._store.agents_in(record.id)
+                await self._store.claim(record.id)  # whoever had it may have let it go just before
+                if self._work is not None:
+                    await asyncio.to_thread(remove_work_of, self._work, record.id)
+                await self._store.delete_session(record.id)
             await self._store.release(record.id)
         finally:
             self._reads.when_seen(lambda: self._deleting.discard(record.id))

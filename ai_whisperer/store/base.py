@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -256,6 +257,14 @@ class Store(Protocol):
 
     async def release(self, session_id: str) -> None:
         """Let other nodes have the session, once all that was submitted is on disk."""
+        ...
+
+    def pinned(self, session_id: str) -> AbstractContextManager[None]:
+        """Within, a session that is ours stays ours, whoever lets it go."""
+        ...
+
+    async def is_ours(self, session_id: str) -> bool:
+        """Whether this process still has the session, as far as the database knows."""
         ...
 
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:

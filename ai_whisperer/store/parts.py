@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.deletion import StoreDeletion
@@ -33,6 +34,12 @@ class StoreParts(StoreReads, StoreDeletion, StoreImport, StoreRetention):
 
     async def release(self, session_id: str) -> None:
         """There is nobody else who could have it."""
+
+    def pinned(self, session_id: str) -> AbstractContextManager[None]:  # noqa: ARG002 - all are ours
+        return nullcontext()
+
+    async def is_ours(self, session_id: str) -> bool:  # noqa: ARG002 - all are ours
+        return True
 
     def listen(self, session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
         self._check_not_deleting(session_id)

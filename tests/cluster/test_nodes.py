@@ -202,6 +202,36 @@ def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_con
     asyncio.run(scenario())
 
 
+def test_a_session_with_work_is_deleted_and_no_other_node_takes_it_meanwhile(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        settings = Settings(data=tmp_path, store=database, node="a", port=0, model="scripted")
+        b = await join(database, NodeCard(name="b", address="http://b", version="0.1.0"), patience_seconds=10)
+        async with (
+            running(settings, model_factory=lambda _: FunctionModel(answer)) as server,
+            Client(server.address.url, server.address.token) as client,
+        ):
+            await client.create_session("busy")
+            busy = client.session("busy")
+            await busy.create_agent("ann")
+            await busy.create_schedule("ann", interval_seconds=3600, prompt="go")
+            store = server._host._store
+            agents_in, taken = store.agents_in, []
+
+            async def while_it_is_closed(session_id: str) -> int:
+                taken.extend(await b.take(9))
+                return await agents_in(session_id)
+
+            monkeypatch.setattr(store, "agents_in", while_it_is_closed)
+            assert (await client.delete_session("busy")).id == "busy"
+            assert taken == []
+            assert await b.claim("busy"), "it is let go when it is deleted"
+        await b.close()
+
+    asyncio.run(scenario())
+
+
 def answer(_: ModelRequest) -> str:
     return "done"
 

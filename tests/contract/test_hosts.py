@@ -41,6 +41,9 @@ CREATE OR REPLACE FUNCTION whisperer.hold(my_id text, my_epoch bigint, n bigint,
 RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$"""
 
 
+_MOVING_TO_B = "UPDATE whisperer.placement SET target=host.id FROM whisperer.host WHERE host.name='b'"
+
+
 def card(name: str, *, serves: bool = True, version: str = "0.1.0") -> NodeCard:
     return NodeCard(name=name, address=f"http://{name}:1", version=version, serves=serves)
 
@@ -331,6 +334,62 @@ def test_a_session_on_its_way_goes_to_the_node_that_is_named_and_to_no_other(
             assert await c.take(9) == []
             assert await b.take(9) == ["s"]
             assert (await moving).node == "b"
+
+    play(scenario)
+
+
+def test_a_session_on_its_way_to_a_node_that_is_drained_may_go_to_any_other(
+    postgresql_server: Server, database: str
+) -> None:
+    async def scenario() -> None:
+        async with joined(database, "a", "b", "c") as (a, b, c):
+            await a.claim("s")
+            await asked(postgresql_server, database, _MOVING_TO_B)
+            await membership_of(c).drain("b")
+            await asked(postgresql_server, database, "UPDATE whisperer.placement SET wanted=true")
+            await a.release("s")
+            assert await b.take(9) == []
+            assert await c.claim("s")
+
+    play(scenario)
+
+
+def test_to_move_a_session_to_where_it_is_keeps_it_there(postgresql_server: Server, database: str) -> None:
+    async def scenario() -> None:
+        async with joined(database, "a", "b") as (a, b):
+            await a.claim("s")
+            await asked(postgresql_server, database, _MOVING_TO_B)
+            assert (await membership_of(b).move("s", "a", patience_seconds=0)).node == "a"
+            assert await asked(postgresql_server, database, "SELECT target FROM whisperer.placement") == [(None,)]
+
+    play(scenario)
+
+
+def test_a_session_that_is_pinned_is_not_let_go(database: str) -> None:
+    async def scenario() -> None:
+        async with joined(database, "a", "b") as (a, b):
+            await a.claim("s")
+            with a.pinned("s"):
+                await a.release("s")
+                with pytest.raises(SessionElsewhereError):
+                    await b.claim("s")
+            assert await a.is_ours("s")
+            await a.release("s")
+            assert not await a.is_ours("s")
+            assert await b.claim("s")
+
+    play(scenario)
+
+
+def test_a_copy_of_a_data_folder_does_not_end_the_node_that_has_the_original(database: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        original, copy = tmp_path / "original", tmp_path / "copy"
+        original.mkdir()
+        async with joined(database, "a", folder=original) as (a,):
+            copy.mkdir()
+            (copy / "node").write_bytes((original / "node").read_bytes())
+            async with joined(database, "b", folder=copy):
+                assert [each.name for each in (await membership_of(a).status()).nodes] == ["a", "b"]
 
     play(scenario)
 

@@ -37,7 +37,11 @@ SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
 WHERE starts_with(application_name, $1) AND pid<>pg_backend_pid() AND usename=current_user
   AND datname=current_database()"""
 REMOVE: Final = "SELECT remove_host($1, $2)"
-SET_STATE: Final = "UPDATE host SET state=$2 WHERE name=$1 RETURNING id"
+DRAIN: Final = f"""
+WITH draining AS (UPDATE host SET state='{NodeState.DRAINING}' WHERE name=$1 AND serves RETURNING id),
+freed AS (UPDATE placement SET target=NULL FROM draining WHERE target=draining.id)
+SELECT id FROM draining"""
+"""What was on its way to a node that is drained may go to any other."""
 
 _ME: Final = f"SELECT id FROM host WHERE id=$1 AND state='{NodeState.JOINED}' FOR KEY SHARE"
 CLAIM: Final = f"""
@@ -80,10 +84,8 @@ MOVE: Final = f"""
 INSERT INTO placement AS kept (session_id, writer_id, epoch, wanted, target)
 SELECT $1, NULL, coalesce((SELECT epoch FROM notification WHERE session_id=$1 ORDER BY seq DESC LIMIT 1), 0), true, id
 FROM host WHERE name=$2 AND serves AND state='{NodeState.JOINED}'
-ON CONFLICT (session_id) DO UPDATE SET target=excluded.target, wanted=kept.writer_id IS NULL
-  WHERE kept.writer_id IS DISTINCT FROM excluded.target
-RETURNING epoch"""
-"""Returns nothing if the session is there, or cannot go there."""
+ON CONFLICT (session_id) DO UPDATE SET target=nullif(excluded.target, kept.writer_id), wanted=kept.writer_id IS NULL"""
+"""A session that is there already stays there."""
 PLACED: Final = """
 SELECT coalesce(host.name, ''), coalesce(host.address, ''), epoch FROM placement
 LEFT JOIN host ON host.id=writer_id WHERE session_id=$1"""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from asyncpg import Connection
 
@@ -29,9 +31,15 @@ class Placing:
         self.host_id = host_id
         self._readers = readers
         self.claims: dict[str, int] = {}
+        self._pinned: set[str] = set()
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def claim(self, session_id: str) -> bool:
         """Have the session; returns whether it was not ours before. Raises `SessionElsewhereError`."""
+        async with self._changing.setdefault(session_id, asyncio.Lock()):
+            return await self._claimed(session_id)
+
+    async def _claimed(self, session_id: str) -> bool:
         if session_id in self.claims:
             return False
         loop = asyncio.get_running_loop()
@@ -57,16 +65,36 @@ class Placing:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def release(self, session_id: str) -> None:
-        """Let others have the session. All that was decided in it must be committed."""
-        epoch = self.claims.pop(session_id, None)
+        """Let others have the session, unless it is pinned. All that was decided in it must be committed."""
+        async with self._changing.setdefault(session_id, asyncio.Lock()):
+            epoch = self.claims.get(session_id)
+            if epoch is None or session_id in self._pinned:
+                return
+
+            async def free(connection: Connection) -> None:
+                await connection.execute(queries.RELEASE, self.host_id, session_id, epoch)
+                await connection.execute(queries.FORGET, session_id)
+
+            await self._readers.read(free)
+            if self.claims.get(session_id) == epoch:
+                del self.claims[session_id]
+
+    @contextmanager
+    def pinned(self, session_id: str) -> Iterator[None]:
+        """Within, the session is not released."""
+        self._pinned.add(session_id)
+        try:
+            yield
+        finally:
+            self._pinned.discard(session_id)
+
+    async def is_ours(self, session_id: str) -> bool:
+        """Whether the database still says so."""
+        epoch = self.claims.get(session_id)
         if epoch is None:
-            return
-
-        async def free(connection: Connection) -> None:
-            await connection.execute(queries.RELEASE, self.host_id, session_id, epoch)
-            await connection.execute(queries.FORGET, session_id)
-
-        await self._readers.read(free)
+            return False
+        held = (self.host_id, session_id, epoch)
+        return await self._readers.read(lambda each: each.fetchval(queries.STILL_MINE, *held)) is not None
 
     async def want(self, session_ids: Sequence[str]) -> None:
         """Let sessions with work that no node ever had be taken by one."""

@@ -16,6 +16,8 @@ from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
 from ai_whisperer.store.tables import Row
 
 _CLOSE_SECONDS: Final = 1.0
+_CONNECT_SECONDS: Final = 2.0
+"""For each host of the address: one that does not even refuse must not keep a node from beating at the next."""
 
 
 def name_of(host_id: str) -> str:
@@ -80,14 +82,14 @@ class Registry:
             return bool(await connection.fetchval(queries.REMOVE, host_id, beat))
 
     async def drain(self, name: str) -> bool:
-        """Let a node give its sessions to others; False if there is none of that name."""
+        """Let a node give its sessions to others; False if there is none of that name that takes any."""
         async with self._at_work() as connection:
-            return await connection.fetchval(queries.SET_STATE, name, NodeState.DRAINING) is not None
+            return await connection.fetchval(queries.DRAIN, name) is not None
 
     async def move(self, session_id: str, name: str) -> None:
         """Let the session go to that node, as soon as the one that has it has let it go."""
         async with self._at_work() as connection:
-            await connection.fetchval(queries.MOVE, session_id, name)
+            await connection.execute(queries.MOVE, session_id, name)
 
     async def placed(self, session_id: str) -> PlacedSession:
         async with self._at_work() as connection:
@@ -157,7 +159,7 @@ class Registry:
     async def _connected(self) -> Connection:
         """The connection. A former one of this node that the database still has is ended: it may have the lock."""
         if self._connection is None or self._connection.is_closed():
-            connection = await connect(self._address, name=self._name)
+            connection = await connect(self._address, name=self._name, seconds=_CONNECT_SECONDS)
             try:
                 if self._holds_lock:
                     await connection.execute(queries.END_CONNECTIONS, self._name)

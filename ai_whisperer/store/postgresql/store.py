@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -132,7 +132,8 @@ class PostgresqlStore(StoreParts):
             packing = Packing(shapes, numbered_by_content=True)
             store = cls(lane, writer, readers, packing, address=address, folder=place, lock=lock, placing=placing)
             undo.push_async_callback(readers.close)
-            await store.finish_deletions()
+            if placing is None:
+                await store.finish_deletions()
             undo.pop_all()
         return store
 
@@ -142,8 +143,12 @@ class PostgresqlStore(StoreParts):
             return False
         self._groups.forget(session_id)
         self._writer.forget(session_id)
-        if await self.placing.is_deleted(session_id):
-            await self._finish_deletion(session_id)
+        try:
+            if await self.placing.is_deleted(session_id):
+                await self._finish_deletion(session_id)
+        except BaseException:
+            await self.placing.release(session_id)
+            raise
         return True
 
     async def take(self, limit: int) -> list[str]:
@@ -161,6 +166,12 @@ class PostgresqlStore(StoreParts):
             await self._groups.flushed()
             if self._groups.failure is None:
                 await self.placing.release(session_id)
+
+    def pinned(self, session_id: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.placing is None else self.placing.pinned(session_id)
+
+    async def is_ours(self, session_id: str) -> bool:
+        return self.placing is None or await self.placing.is_ours(session_id)
 
     def stop_fenced(self) -> None:
         """Other nodes took this one for dead: nothing more is taken."""
@@ -182,7 +193,7 @@ class PostgresqlStore(StoreParts):
         if self._folder is not None:
             from ai_whisperer.store import archive
 
-            archive.discard(self._folder / WORK / file_name(session_id))
+            await asyncio.to_thread(archive.discard, self._folder / WORK / file_name(session_id))
         placing = self.placing
 
         async def delete(connection: Connection) -> None:
