@@ -372,3 +372,16 @@ def test_a_store_whose_reads_take_time_confuses_nobody(seed: int) -> None:
 
     simulate(main(), seed=seed)
     disk.close()
+
+
+def test_whoever_asks_for_a_session_that_is_being_let_go_gets_it_when_it_is_closed(tmp_path: Path) -> None:
+    async def scene(host: SessionHost) -> None:
+        session = await host.session(LOCAL, "default")
+        going = asyncio.create_task(host.let_go("default", grace_seconds=5))
+        while host.open_session(LOCAL, "default") is session:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+        assert host.open_session(LOCAL, "default") is None
+        assert await host.session(LOCAL, "default") is not session
+        await going
+
+    play(tmp_path, scene)
