@@ -105,7 +105,7 @@ class Alone:
 
 _HOW_TO: Final = (
     "This server is no cluster: its sessions are in a data folder, which one process has. Copy them to PostgreSQL "
-    "(whisperer store copy FOLDER ADDRESS) and start servers on that: whisperer serve --store ADDRESS"
+    "(`whisperer store copy FOLDER ADDRESS`) and start servers on that (`whisperer serve --store ADDRESS`)."
 )
 ALONE: Final = Alone()
 

@@ -283,6 +283,8 @@ async def drain_node(caller: Caller, params: cluster.DrainNode) -> ClusterStatus
 
 @answers(cluster.MOVE_SESSION)
 async def move_session(caller: Caller, params: cluster.MoveSession) -> PlacedSession:
+    if caller.principal != LOCAL:
+        await caller.host.get(caller.principal, params.session_id)  # that of somebody else does not exist
     _check_local(caller, "move sessions")
     await caller.host.check_there(params.session_id)
     patience = caller.settings.shutdown_grace_seconds + _MOVE_SECONDS

@@ -20,6 +20,7 @@ from ai_whisperer.domain.tasks import Budget, TaskState
 from ai_whisperer.errors import (
     ArchiveError,
     InvalidInputError,
+    NoClusterError,
     TaskEndedError,
     UnknownAgentError,
     UnknownApprovalError,
@@ -203,6 +204,13 @@ async def use_retention(client: Client) -> None:
     assert (await client.delete_agent("carl")).agent_id == "carl"
 
 
+async def use_cluster(client: Client) -> None:
+    """There is none here: `tests/cluster` has one."""
+    for asked in (client.cluster_status(), client.drain_node("a"), client.move_session(client.session_id, "a")):
+        with pytest.raises(NoClusterError):
+            await asked
+
+
 async def use_limits(client: Client) -> None:
     report = await client.set_limits({"max_queue_length": 77}, agent_id="alice")
     assert report.agent_id == "alice"
@@ -259,6 +267,7 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
             use_context,
             use_sessions,
             use_retention,
+            use_cluster,
         ):
             await use(remembering)
 

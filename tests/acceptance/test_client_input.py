@@ -180,6 +180,7 @@ GOOD: dict[str, Any] = {
     "token": 1,
     "owner": "alice",
     "session_id": "no-such-session",
+    "node": "no-such-node",
     "limits": {"max_queue_length": 50},
 }
 WAITS = {"wait_task", "run_task", "answer_of", "at_rest", "acquire_lock"}

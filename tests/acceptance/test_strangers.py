@@ -82,6 +82,8 @@ OUTSIDE_SESSIONS = {
     "tool.list",
     "server.info",
     "rpc.discover",
+    "cluster.status",  # the nodes, and how many sessions each has
+    "cluster.drain",  # the local principal alone
 }
 """The methods that act in no session. Whoever adds one says here why a stranger to a session may call it."""
 
