@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -25,12 +24,6 @@ hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("any machine")  # no test fails because others use the machine
-
-
-def pytest_collection_finish() -> None:
-    """What was imported and collected stays: no garbage collection need look at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
