@@ -124,7 +124,7 @@ def test_every_field_of_a_definition_can_be_stated() -> None:
         ("---\nname: a\nschedule: daily\n---\n", 3, "`schedule` must be a list, not text.$"),
         ("---\nname: a\nschedule:\n  cron: x\n  promt: y\n---\n", 5, r"`schedule\[0\].promt`. Did you mean `prompt`"),
         ("---\nname: a\nschedule:\n- cron: x\n- cron: 5\n---\n", 5, r"`schedule\[1\].cron`"),
-        ("---\nname: a\nschedule:\n- cron: x\n  missed: never\n---\n", 5, r"`schedule\[0\].missed`: Invalid enum"),
+        ("---\nname: a\nschedule:\n- cron: x\n  missed: never\n---\n", 5, r"`schedule\[0\].missed` must be one of"),
         ("---\nname: a\nprompt: x\n---\ny\n", 3, "there twice"),
         ("---\nname: a\nsettings: &x {a: 1}\nlimits: *x\n---\n", 3, "anchors and aliases"),
         ("---\nname: a\ndescription: \x07\n---\n", 3, "Remove the character"),
