@@ -161,47 +161,40 @@ def test_who_leaves_the_form_leaves_the_question_open(
     asking.ok("questions", "refuse", "t5.2")
 
 
-def test_a_question_in_a_chat_is_answered_with_a_line(asking: Whisperer) -> None:
+def chatted(asking: Whisperer, *lines: str) -> tuple[int, str, str]:
+    """What came of a chat in which a program wrote these lines."""
     with running("--data", str(asking.data), "chat", "guide", folder=asking.data) as process:
         assert process.process.stdin is not None
-        process.process.stdin.write("choose\nmilk\n")
+        process.process.stdin.write("".join(f"{line}\n" for line in lines))
         process.process.stdin.flush()
-        code, _, told = process.ended()
+        return process.ended()
+
+
+def test_a_question_in_a_chat_is_answered_with_a_line(asking: Whisperer) -> None:
+    code, _, told = chatted(asking, "choose", "milk")
     assert code == 1
     assert "guide asks: Tea or coffee?" in told
     assert "answer: one of 'tea', 'coffee'" in told
     assert "must be one of 'tea', 'coffee', not 'milk'" in told
     (question,) = asking.json("questions")
     asking.ok("questions", "answer", question["questionId"], "TEA")
-    with running("--data", str(asking.data), "chat", "guide", folder=asking.data) as process:
-        assert process.process.stdin is not None
-        process.process.stdin.write("choose\ncoffee\nplan a trip\n/answer city='New York' days=2\n")
-        process.process.stdin.flush()
-        assert "coffee" in process.line()
-        code, out, _ = process.ended()
+    code, out, _ = chatted(asking, "choose", "coffee", "plan a trip", "/answer city='New York' days=2")
     assert code == 0
+    assert "coffee" in out.splitlines()[0]
     assert '{"city":"New York","days":2}' in out
 
 
 def test_a_line_that_is_no_answer_to_the_fields_of_a_question_is_told_how_and_the_question_stays(
     asking: Whisperer,
 ) -> None:
-    with running("--data", str(asking.data), "chat", "guide", folder=asking.data) as process:
-        assert process.process.stdin is not None
-        process.process.stdin.write("plan a trip\nto Rome please\nthis is not read\n")
-        process.process.stdin.flush()
-        code, _, told = process.ended()
+    code, _, told = chatted(asking, "plan a trip", "to Rome please", "this is not read")
     assert code == 1
     assert "Type NAME=VALUE … for each field; /refuse does not answer." in told
     assert "write city=… days=… by_train=… meals=…. It stays open." in told
     assert "those after it are not read" in told
     (question,) = asking.json("questions")
     asking.ok("questions", "answer", question["questionId"], "city=Rome", "days=3")
-    with running("--data", str(asking.data), "chat", "guide", folder=asking.data) as process:
-        assert process.process.stdin is not None
-        process.process.stdin.write("plan a trip\ncity='New York' days=2\n")
-        process.process.stdin.flush()
-        assert '{"city":"New York","days":2}' in process.ended()[1]
+    assert '{"city":"New York","days":2}' in chatted(asking, "plan a trip", "city='New York' days=2")[1]
 
 
 def test_whoever_watches_is_told_of_a_question_and_how_to_answer_it(folder: Path, asking: Whisperer) -> None:

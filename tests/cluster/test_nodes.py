@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.errors import DuplicateIdError, NoClusterError, SessionElsewhereError, StoreError, UnknownSessionError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.server.serving import running
+from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings
+from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.acceptance.command_stage import run
 from tests.cluster.stage import TOKEN, Node, eventually, evidence, nodes, set_to_work
 from tests.postgresql import Server
@@ -165,18 +168,28 @@ def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
         asyncio.run(scenario(a, b))
 
 
+@asynccontextmanager
+async def two_nodes(database: str, folder: Path) -> AsyncIterator[tuple[RunningServer, Client, PostgresqlStore]]:
+    """A server in this process, a client of it, and another node that does nothing by itself."""
+    settings = Settings(data=folder, store=database, node="a", port=0, model="scripted")
+    other = await join(database, NodeCard(name="b", address="http://b", version="0.1.0"), patience_seconds=10)
+    try:
+        async with (
+            running(settings, model_factory=lambda _: FunctionModel(answer)) as server,
+            Client(server.address.url, server.address.token) as client,
+        ):
+            yield server, client, other
+    finally:
+        await other.close()
+
+
 def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_continue(
     postgresql_server: Server, database: str, tmp_path: Path
 ) -> None:
     name = database.rpartition("/")[2]
 
     async def scenario() -> None:
-        settings = Settings(data=tmp_path, store=database, node="a", port=0, model="scripted")
-        b = await join(database, NodeCard(name="b", address="http://b", version="0.1.0"), patience_seconds=10)
-        async with (
-            running(settings, model_factory=lambda _: FunctionModel(answer)) as server,
-            Client(server.address.url, server.address.token) as client,
-        ):
+        async with two_nodes(database, tmp_path) as (server, client, _):
             await client.create_session("lost")
             lost = client.session("lost")
             for each in (client, lost):
@@ -197,7 +210,6 @@ def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_con
                 await lost.list_agents()
             assert await client.run_task("ann", "go") == "done"
             assert server.trouble() is None
-        await b.close()
 
     asyncio.run(scenario())
 
@@ -206,12 +218,7 @@ def test_a_session_with_work_is_deleted_and_no_other_node_takes_it_meanwhile(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        settings = Settings(data=tmp_path, store=database, node="a", port=0, model="scripted")
-        b = await join(database, NodeCard(name="b", address="http://b", version="0.1.0"), patience_seconds=10)
-        async with (
-            running(settings, model_factory=lambda _: FunctionModel(answer)) as server,
-            Client(server.address.url, server.address.token) as client,
-        ):
+        async with two_nodes(database, tmp_path) as (server, client, b):
             await client.create_session("busy")
             busy = client.session("busy")
             await busy.create_agent("ann")
@@ -227,7 +234,6 @@ def test_a_session_with_work_is_deleted_and_no_other_node_takes_it_meanwhile(
             assert (await client.delete_session("busy")).id == "busy"
             assert taken == []
             assert await b.claim("busy"), "it is let go when it is deleted"
-        await b.close()
 
     asyncio.run(scenario())
 
