@@ -41,7 +41,7 @@ class _Connect(connect):
         return exc
 
 
-async def dial(address: ServerAddress) -> ClientConnection:
+async def dial(address: ServerAddress, query: str = f"{NOTIFICATIONS}={EXPLICIT}") -> ClientConnection:
     """An open WebSocket.
 
     Raises `UnauthorizedError` if the token is not taken, `ConnectionLostError` if the server refuses for another
@@ -49,7 +49,7 @@ async def dial(address: ServerAddress) -> ClientConnection:
     """
     try:
         return await _Connect(
-            f"{address.url}?{NOTIFICATIONS}={EXPLICIT}",
+            f"{address.url}?{query}",
             additional_headers=address.headers,
             ssl=address.trust,
             compression=None,

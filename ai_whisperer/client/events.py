@@ -7,7 +7,6 @@ import time
 from collections import deque
 from contextlib import suppress
 from random import Random
-from typing import Any
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
@@ -28,20 +27,7 @@ from ai_whisperer.errors import (
     UnknownSessionError,
 )
 from ai_whisperer.protocol.jsonrpc import request_frame
-from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe
-
-
-class _Stamps(msgspec.Struct, frozen=True, rename="camel"):
-    """What the params of all notifications have in them."""
-
-    seq: int
-    session_id: str
-    cause: str
-    at: float
-
-
-_read_stamps = msgspec.json.Decoder(_Stamps).decode
-_read_params = msgspec.json.Decoder(dict[str, Any]).decode
+from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe, note_in
 
 
 class EventStream:
@@ -153,22 +139,12 @@ class EventStream:
     def _note_in(self, incoming: Incoming) -> Notification | None:
         if incoming.method is None:
             return None
-        stamps = _read_stamps(incoming.params)
-        if stamps.seq:
-            if self._after is not None and stamps.seq <= self._after:
+        note = note_in(incoming.method, incoming.params)
+        if note.seq:
+            if self._after is not None and note.seq <= self._after:
                 return None
-            self._after = stamps.seq
-        params = _read_params(incoming.params)
-        for name in _Stamps.__struct_encode_fields__:
-            del params[name]
-        return Notification(
-            seq=stamps.seq,
-            session_id=stamps.session_id,
-            name=incoming.method,
-            cause=stamps.cause,
-            at=stamps.at,
-            params=params,
-        )
+            self._after = note.seq
+        return note
 
     async def _connected(self) -> ClientConnection:
         """The socket that notifications come on; made, and made again, as long as there is hope."""

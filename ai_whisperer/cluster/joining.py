@@ -46,9 +46,16 @@ async def join(
         raise
     if store.placing is None:
         raise TypeError("a store that is shared has claims")
+    try:
+        secret = await desk.secret()
+    except BaseException:
+        await store.close()
+        await desk.close()
+        raise
     store.member = Member(
         host_id,
         card,
+        secret=secret,
         store=store,
         claims=store.placing,
         desk=desk,

@@ -28,7 +28,14 @@ class Membership(Protocol):
     """The cluster, as the one who holds sessions sees it.
 
     `is_sure`: nobody can have taken this node for dead. If not, `prove` asks, before anything is told from memory.
+    `name` is that of this node; `secret` is what nodes show to each other. Both are empty where there is no other.
     """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def secret(self) -> str: ...
 
     @property
     def is_sure(self) -> bool: ...
@@ -73,6 +80,8 @@ class Alone:
     """The one process that a data folder has."""
 
     is_sure = True
+    name = ""
+    secret = ""
     held: Sequence[str] = ()
 
     async def prove(self) -> None:
@@ -150,12 +159,14 @@ class Member:
         host_id: str,
         card: NodeCard,
         *,
+        secret: str,
         store: Claiming,
         claims: Claims,
         desk: Desk,
         beating: Callable[..., Beating],
     ) -> None:
-        self.card = card
+        self.name = card.name
+        self.secret = secret
         self._id = host_id
         self._store = store
         self._claims = claims

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ai_whisperer.domain.notification import Notification
@@ -64,6 +66,29 @@ def frame_of(note: Notification) -> bytes:
     """The notification as clients get it: its params, and with them what every notification has."""
     head = {"sessionId": note.session_id, "seq": note.seq, "cause": note.cause, "at": note.at}
     return notification_frame(note.name, msgspec.json.encode({**note.params, **head}))
+
+
+class _Stamps(msgspec.Struct, frozen=True, rename="camel"):
+    """What the params of all notifications have in them."""
+
+    seq: int
+    session_id: str
+    cause: str
+    at: float
+
+
+_stamps = msgspec.json.Decoder(_Stamps).decode
+_params = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def note_in(name: str, written: bytes | msgspec.Raw) -> Notification:
+    """The notification of that name whose params on the wire are these; raises `msgspec.MsgspecError`."""
+    stamps, params = _stamps(written), _params(written)
+    for field in _Stamps.__struct_encode_fields__:
+        del params[field]
+    return Notification(
+        seq=stamps.seq, session_id=stamps.session_id, name=name, cause=stamps.cause, at=stamps.at, params=params
+    )
 
 
 SUBSCRIBE = Method("events.subscribe", Subscribe, Subscribed)

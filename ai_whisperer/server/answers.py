@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.domain.agents import AgentStatus
@@ -131,15 +131,16 @@ async def post_message(caller: Caller, params: rooms.PostMessage) -> MessageReco
 async def subscribe(caller: Caller, params: subscriptions.Subscribe) -> subscriptions.Subscribed:
     session = await caller.session(params.session_id)
     record = await caller.host.get(caller.principal, params.session_id)
-    subscribed = caller.feeds.subscribe(session, caller.outbox, after=params.after, deltas=params.deltas)
-    return replace(subscribed, created_at=record.created_at)
+    return caller.feeds.subscribe(
+        session, caller.outbox, after=params.after, deltas=params.deltas, created_at=record.created_at
+    )
 
 
 @answers(subscriptions.UNSUBSCRIBE)
 async def unsubscribe(caller: Caller, params: subscriptions.Unsubscribe) -> subscriptions.Subscribed:
     session = await caller.session(params.session_id)
     record = await caller.host.get(caller.principal, params.session_id)
-    return replace(caller.feeds.unsubscribe(session), created_at=record.created_at)
+    return caller.feeds.unsubscribe(session, created_at=record.created_at)
 
 
 @answers(subscriptions.LIST_NOTIFICATIONS)

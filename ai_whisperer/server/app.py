@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -22,11 +24,17 @@ from ai_whisperer.server.connection import Connection
 from ai_whisperer.server.denied import denied
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.gate import Denial, Gate
+from ai_whisperer.server.gateway import wire
+from ai_whisperer.server.gateway.door import ChannelSocket, Door
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.server.metrics import Metrics
+from ai_whisperer.server.metrics import Metrics, NodeFigures
+from ai_whisperer.server.outbox import Socket
 from ai_whisperer.server.socket import socket_of
 from ai_whisperer.settings import Settings
 from ai_whisperer.version import __version__
+
+if TYPE_CHECKING:
+    from ai_whisperer.server.gateway.gateway import Gateway
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -44,19 +52,32 @@ _SOCKET = "/ws"
 _WRONG_ADDRESS = 4404
 """The code with which a WebSocket at another address is closed: of those for applications, 404 for not found."""
 _SHOWN_PATH = 200
+_ANY_NUMBER = 1 << 30
 _PRINCIPAL = "whisperer.principal"
 
 
 class Application:
     """The routes of the server."""
 
-    def __init__(self, host: SessionHost, tokens: Mapping[str, str], *, settings: Settings, port: int) -> None:
-        """Those who have one of the tokens, by principal, are answered what they ask of the sessions of the host."""
+    def __init__(
+        self,
+        host: SessionHost,
+        tokens: Mapping[str, str],
+        *,
+        settings: Settings,
+        port: int,
+        gateway: Gateway | None = None,
+    ) -> None:
+        """Those who have one of the tokens, by principal, are answered what they ask of the sessions of the host.
+
+        With a gateway also of those that other nodes have, and these are answered too.
+        """
         self._gate = Gate(tokens, settings=settings, port=port)
         self._host = host
         self._settings = settings
         self._ids = TimedIds(SystemClock(), SystemRandom())
-        self._metrics = Metrics(lambda: host.open_sessions, host.membership.figures)
+        self._gateway = gateway
+        self._metrics = Metrics(lambda: host.open_sessions, self._node_figures)
         self._audiences = Audiences(NotificationFrames(), self._metrics)
         self._routes = Starlette(
             routes=[
@@ -66,6 +87,7 @@ class Application:
                 Route(_HEALTH, self._health),
                 Route("/metrics", self._show_metrics),
                 WebSocketRoute(_SOCKET, self._connect),
+                *([] if gateway is None else [WebSocketRoute(wire.PATH, self._connect_node)]),
                 WebSocketRoute("/{path:path}", self._direct),
             ],
             exception_handlers={404: self._not_found},
@@ -75,13 +97,12 @@ class Application:
         """Everything passes here first: what is not let in reaches no route, not even one that does not exist."""
         send = _sealed(send)
         request = HTTPConnection(scope)
-        denial = self._gate.check_address(request)
-        if denial is None and (scope["type"], scope["path"]) != ("http", _HEALTH):
-            principal = self._gate.principal(request)
-            if isinstance(principal, Denial):
-                denial = principal
-            else:
-                scope[_PRINCIPAL] = principal
+        if (scope["type"], scope["path"]) == ("websocket", wire.PATH) and self._gateway is not None:
+            denial = self._gate.check_node(request, self._host.membership)
+        else:
+            denial = self._gate.check_address(request)
+            if denial is None and (scope["type"], scope["path"]) != ("http", _HEALTH):
+                denial = self._known(request)
         if denial is None:
             await self._routes(scope, receive, send)
             return
@@ -90,6 +111,18 @@ class Application:
             await WebSocket(scope, receive, send).send_denial_response(denied(request, denial))
         else:
             await denied(request, denial)(scope, receive, send)
+
+    def _known(self, request: HTTPConnection) -> Denial | None:
+        """None if it is known who asks, which is kept with the request."""
+        principal = self._gate.principal(request)
+        if isinstance(principal, Denial):
+            return principal
+        request.scope[_PRINCIPAL] = principal
+        return None
+
+    def _node_figures(self) -> NodeFigures:
+        own = self._host.membership.figures()
+        return own if self._gateway is None else {**own, **self._gateway.figures()}
 
     async def _health(self, _: Request) -> Response:
         """Whether what is asked for is done and kept: a server that cannot commit is not well."""
@@ -158,14 +191,11 @@ class Application:
         try:
             await websocket.accept()
             socket = socket_of(websocket.scope)
-            connection = Connection(
+            connection = self._connection(
                 socket,
-                connection_id=self._ids.new(),
-                principal=websocket.scope[_PRINCIPAL],
-                host=self._host,
+                websocket.scope[_PRINCIPAL],
                 settings=self._settings,
-                metrics=self._metrics,
-                audiences=self._audiences,
+                gateway=self._gateway,
                 follows=websocket.query_params.get(NOTIFICATIONS) != EXPLICIT,
             )
             await connection.run(socket.arrivals())
@@ -173,6 +203,37 @@ class Application:
             pass  # it left before it was let in
         finally:
             self._metrics.connections -= 1
+
+    async def _connect_node(self, websocket: WebSocket) -> None:
+        """Serve the clients of another node, which has counted and checked them."""
+        settings = replace(self._settings, max_requests_per_second=_ANY_NUMBER)
+
+        async def serve(socket: ChannelSocket, principal: str) -> None:
+            connection = self._connection(socket, principal, settings=settings, gateway=None, follows=False)
+            await connection.run(socket.arrivals())
+
+        socket = socket_of(websocket.scope)
+        socket.conn.max_message_size = self._settings.max_frame_bytes + wire.OVERHEAD_BYTES
+        try:
+            await websocket.accept()
+            await Door(socket, serve).run(socket.arrivals())
+        except WebSocketDisconnect:
+            pass  # it left before it was let in
+
+    def _connection(
+        self, socket: Socket, principal: str, *, settings: Settings, gateway: Gateway | None, follows: bool
+    ) -> Connection:
+        return Connection(
+            socket,
+            connection_id=self._ids.new(),
+            principal=principal,
+            host=self._host,
+            settings=settings,
+            metrics=self._metrics,
+            audiences=self._audiences,
+            gateway=gateway,
+            follows=follows,
+        )
 
 
 def _sealed(send: Send) -> Send:

@@ -6,10 +6,17 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from ai_whisperer.errors import ClosedError, ConnectionLostError, TooManyRequestsError, WhispererError
+from ai_whisperer.errors import (
+    ClosedError,
+    ConnectionLostError,
+    SessionElsewhereError,
+    TooManyRequestsError,
+    WhispererError,
+)
 from ai_whisperer.protocol import jsonrpc
 from ai_whisperer.protocol.agents import IN_NEW_SESSIONS
 from ai_whisperer.protocol.catalog import method_named
@@ -17,7 +24,7 @@ from ai_whisperer.protocol.cluster import MOVE_SESSION
 from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.locks import ACQUIRE_LOCK
-from ai_whisperer.protocol.method import InSession, Method
+from ai_whisperer.protocol.method import InSession, Method, Params
 from ai_whisperer.protocol.sessions import DELETE_SESSION
 from ai_whisperer.protocol.tasks import WAIT_TASK
 from ai_whisperer.runtime.session.cause import called_by
@@ -29,6 +36,9 @@ from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.server.outbox import Outbox, Socket
 from ai_whisperer.server.socket import framed
 from ai_whisperer.settings import Settings
+
+if TYPE_CHECKING:
+    from ai_whisperer.server.gateway.gateway import Gateway
 
 _log = logging.getLogger(__name__)
 _nothing = nullcontext()
@@ -59,9 +69,13 @@ class Connection:
         settings: Settings,
         metrics: Metrics,
         audiences: Audiences,
+        gateway: Gateway | None = None,
         follows: bool = True,
     ) -> None:
-        """With `follows` the client gets the notifications of each session that it calls a method `async.*` in."""
+        """With `follows` the client gets the notifications of each session that it calls a method `async.*` in.
+
+        Without a gateway nothing is asked of other nodes.
+        """
         self._id = connection_id
         self._settings = settings
         self._metrics = metrics
@@ -75,6 +89,9 @@ class Connection:
             outbox=self._outbox,
             one_by_one=asyncio.Lock(),
         )
+        self._detour = None if gateway is None else gateway.detour(self._caller)
+        if self._detour is not None:
+            self._feeds.onward = self._detour.onward
         self._loop = asyncio.get_running_loop()
         self._follows = follows
         self._requests = 0
@@ -106,6 +123,8 @@ class Connection:
             for waiting in self._waits:
                 waiting.cancel()
             await asyncio.gather(*self._pending, return_exceptions=True)
+            if self._detour is not None:
+                self._detour.close()
 
     async def _begin(self, message: str | bytes) -> None:
         """Begin to answer, and come back when there is room for more."""
@@ -215,11 +234,15 @@ class Connection:
             known = method.name
             params = method.read_params(bytes(call.params))
             with self._only_waiting() if method in _LATE else _nothing:
-                if isinstance(params, InSession) and method not in _NOT_ENTERED:
-                    await self._enter(method, params)
-                with called_by(f"request:{request_id}"):
-                    result = await ANSWERS[known](self._caller, params)
-            return method.write_result(result)
+                if self._detour is None or not isinstance(params, InSession):
+                    return await self._answered_here(method, params, request_id)
+                return await self._detour.result_of(
+                    method,
+                    params,
+                    bytes(call.params),
+                    partial(self._answered_here, method, params, request_id),
+                    follows=self._is_to_follow(method, params),
+                )
         except RpcError as error:
             outcome = str(error.code)
             raise
@@ -241,6 +264,12 @@ class Connection:
             self._metrics.count_request(known, outcome=outcome, seconds=self._loop.time() - began_at)
             _log.debug("request %s %s by %s: %s", request_id, known, self._caller.principal, outcome)
 
+    async def _answered_here(self, method: Method[Any, Any], params: Params, request_id: str) -> bytes:
+        if isinstance(params, InSession) and method not in _NOT_ENTERED:
+            await self._enter(method, params)
+        with called_by(f"request:{request_id}"):
+            return method.write_result(await ANSWERS[method.name](self._caller, params))
+
     def _is_to_follow(self, method: Method[Any, Any], params: Any) -> bool:
         """Whether the client gets the notifications of the session from this call on, which is one of the guide."""
         return self._follows and method.name.startswith(_GUIDE) and not self._feeds.is_settled(params.session_id)
@@ -255,11 +284,19 @@ class Connection:
         if not waits and host.open_session(principal, session_id) is not None:
             return
         async with self._entering.setdefault(session_id, asyncio.Lock()):
-            if method in IN_NEW_SESSIONS:
-                await host.create_if_missing(principal, session_id)
-            session = await host.session(principal, session_id)
+            if self._detour is not None:
+                self._detour.check_here(session_id)  # those before it may have found out
+            try:
+                if method in IN_NEW_SESSIONS:
+                    await host.create_if_missing(principal, session_id)
+                session = await host.session(principal, session_id)
+            except SessionElsewhereError as elsewhere:
+                if self._detour is not None:
+                    self._detour.learn(session_id, elsewhere)
+                raise
             if self._is_to_follow(method, params):
-                self._feeds.follow(session, self._outbox)
+                record = await host.get(principal, session_id)
+                self._feeds.follow(session, self._outbox, created_at=record.created_at)
 
     @contextmanager
     def _only_waiting(self) -> Iterator[None]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.sessions import SessionClosed
 from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.subscriptions import Subscribed
-from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.audience import Audience, Audiences
 from ai_whisperer.server.outbox import Outbox
@@ -23,10 +23,38 @@ _log = logging.getLogger(__name__)
 _TOO_SLOW = "Too slow."
 
 
+class Log(Protocol):
+    """The log of a session, as one who follows it needs it."""
+
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def first_seq(self) -> int: ...
+
+    @property
+    def last_seq(self) -> int: ...
+
+    def subscribe(self, *, after: int, deltas: bool) -> Subscription: ...
+
+
+class Onward(Protocol):
+    """What follows in a log that is over here, if it goes on elsewhere; None if it does not."""
+
+    def __call__(
+        self, session_id: str, *, after: int, deltas: bool, created_at: float
+    ) -> Awaitable[Subscription | None]: ...
+
+
+async def _nowhere(session_id: str, *, after: int, deltas: bool, created_at: float) -> None:
+    """There is no other node."""
+
+
 class Feeds:
     """What a client is subscribed to. One session has one feed; another takes its place."""
 
     def __init__(self, *, max_feeds: int, audiences: Audiences) -> None:
+        self.onward: Onward = _nowhere
         self._max_feeds = max_feeds
         self._audiences = audiences
         self._feeds: dict[str, Feed] = {}
@@ -34,7 +62,7 @@ class Feeds:
         self._ending: set[asyncio.Task[None]] = set()
 
     def subscribe(
-        self, session: AsyncAgentSessionManager, outbox: Outbox, *, after: int | None, deltas: bool
+        self, session: Log, outbox: Outbox, *, after: int | None, deltas: bool, created_at: float
     ) -> Subscribed:
         """Send the session's notifications from now on. There is no await in here: the feed before it is over."""
         last_seq = session.last_seq
@@ -50,30 +78,33 @@ class Feeds:
         subscription = session.subscribe(after=last_seq if after is None else after, deltas=deltas)
         self._end(session.session_id)
         self._settled.add(session.session_id)
-        feed = Feed(session.session_id, subscription, outbox, self._audiences, on_closed=self._closed)
+        feed = Feed(
+            session.session_id,
+            subscription,
+            outbox,
+            self._audiences,
+            onward=lambda sent: self.onward(session.session_id, after=sent, deltas=deltas, created_at=created_at),
+            on_closed=self._closed,
+        )
         self._feeds[session.session_id] = feed
         feed.begin()
-        return Subscribed(
-            session_id=session.session_id, after=feed.sent, last_seq=last_seq, first_seq=session.first_seq
-        )
+        return _subscribed(session, feed.sent, last_seq, created_at)
 
     def is_settled(self, session_id: str) -> bool:
         """Whether the client has said if it wants the notifications of the session, or follows it already."""
         return session_id in self._settled
 
-    def follow(self, session: AsyncAgentSessionManager, outbox: Outbox) -> None:
+    def follow(self, session: Log, outbox: Outbox, *, created_at: float) -> None:
         """Subscribe a client that has said nothing of the session, unless it has as many subscriptions as it may."""
         self._settled.add(session.session_id)
         if len(self._feeds) < self._max_feeds:
-            self.subscribe(session, outbox, after=None, deltas=False)
+            self.subscribe(session, outbox, after=None, deltas=False, created_at=created_at)
 
-    def unsubscribe(self, session: AsyncAgentSessionManager) -> Subscribed:
+    def unsubscribe(self, session: Log, *, created_at: float) -> Subscribed:
         self._settled.add(session.session_id)
         feed = self._end(session.session_id)
         after = session.last_seq if feed is None else feed.sent
-        return Subscribed(
-            session_id=session.session_id, after=after, last_seq=session.last_seq, first_seq=session.first_seq
-        )
+        return _subscribed(session, after, session.last_seq, created_at)
 
     def last_word(self) -> str:
         """The numbers to go on from: whoever reconnects with them misses nothing. A number is there whole or not."""
@@ -117,12 +148,14 @@ class Feed:
         outbox: Outbox,
         audiences: Audiences,
         *,
+        onward: Callable[[int], Awaitable[Subscription | None]],
         on_closed: Callable[[str], object],
     ) -> None:
         self._session_id = session_id
         self._subscription = subscription
         self._audiences = audiences
         self._audience: Audience | None = None
+        self._onward = onward
         self._on_closed = on_closed
         self._task: asyncio.Task[None] | None = None
         self.outbox = outbox
@@ -167,6 +200,10 @@ class Feed:
             _log.exception("the feed of session %s failed", self._session_id)
             self.outbox.drop(CLOSED_BY_FAILURE, "internal")
         else:
+            further = await self._onward(self.sent)
+            if further is not None:
+                self.go_alone(further)
+                return
             closed = Notification.unnumbered(SessionClosed(), session_id=self._session_id, cause="", at=time.time())
             await self.outbox.send(self._audiences.frames.of(closed))
             self._on_closed(self._session_id)
@@ -174,3 +211,13 @@ class Feed:
     def _audience_of(self, subscription: Subscription) -> Audience | None:
         """Those who keep up, if this client does."""
         return self._audiences.of(subscription) if subscription.is_exhausted and self.outbox.is_ready else None
+
+
+def _subscribed(session: Log, after: int, last_seq: int, created_at: float) -> Subscribed:
+    return Subscribed(
+        session_id=session.session_id,
+        after=after,
+        last_seq=last_seq,
+        first_seq=session.first_seq,
+        created_at=created_at,
+    )

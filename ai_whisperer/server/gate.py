@@ -10,7 +10,9 @@ import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import HTTPConnection
 
+from ai_whisperer.cluster.membership import Membership
 from ai_whisperer.errors import SettingsError
+from ai_whisperer.server.gateway import wire
 from ai_whisperer.server.guesses import Guesses
 from ai_whisperer.settings import LOCAL, Settings
 
@@ -84,6 +86,29 @@ class Gate:
         if wait is not None:
             return _too_many(wait)
         return Denial(401, f"The token is wrong. {_HOW_TO_COME_IN}", is_wrong_token=True)
+
+    def check_node(self, request: HTTPConnection, membership: Membership) -> Denial | None:
+        """None if the request comes from another node of the same cluster, and is meant for this one."""
+        given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+        address = request.client.host if request.client else None
+        wait = self._guesses.seconds_to_wait(address)
+        if wait is not None:
+            return _too_many(wait)
+        if not hmac.compare_digest(membership.secret.encode(), given):
+            wait = self._guesses.was_wrong(address)
+            if wait is not None:
+                return _too_many(wait)
+            return Denial(
+                401, "Only nodes of the same cluster connect here. The WebSocket is at /ws.", is_wrong_token=True
+            )
+        meant = request.query_params.get(wire.TO, "")
+        if meant != membership.name:
+            return Denial(
+                421,
+                f"This is the node '{membership.name}', not {meant[:100]!r}. Give each node the address at which the "
+                "others reach it (--advertise).",
+            )
+        return None
 
     def _token_of(self, request: HTTPConnection) -> bytes:
         """From the Authorization header, the query or, from the server's own page, the cookie."""

@@ -169,7 +169,12 @@ class SessionHost(HeldSessions):
     async def _claimed_new(self, session_id: str) -> bool:
         """Whether the session can be made here, and is there nowhere; raises `SessionElsewhereError`."""
         async with self._opening.setdefault(session_id, asyncio.Lock()):  # or else it might be opened, and let go here
-            is_claimed = not self._is_closed_off(session_id) and await self._store.claim(session_id)
+            try:
+                is_claimed = not self._is_closed_off(session_id) and await self._store.claim(session_id)
+            except SessionElsewhereError:
+                if await self._record(session_id) is None:
+                    raise
+                is_claimed = False
             if await self._record(session_id) is None and not self._is_closed_off(session_id):
                 return True
             if is_claimed:

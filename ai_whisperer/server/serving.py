@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import uvicorn
@@ -46,10 +47,14 @@ from ai_whisperer.server.node_card import card_of
 from ai_whisperer.server.pruning import prune_daily
 from ai_whisperer.server.socket import ClientSocket
 from ai_whisperer.settings import LOCAL, Settings
+from ai_whisperer.store.base import Store
 from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.project_files import load_tool_files, standard_folder
 from ai_whisperer.tools.toolbox import ToolBox
+
+if TYPE_CHECKING:
+    from ai_whisperer.server.gateway.gateway import Gateway
 
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
@@ -182,7 +187,10 @@ async def running(
             membership=membership_of(store),
         )
         stack.push_async_callback(host.close, grace_seconds=0)  # for a start that failed half-way
-        app = Application(host, tokens, settings=settings, port=port)
+        gateway = gateway_of(host, store, settings)
+        if gateway is not None:
+            stack.push_async_callback(gateway.close)
+        app = Application(host, tokens, settings=settings, port=port, gateway=gateway)
         address = served_address(settings, token, port=port, temporary=temporary)
         await host.start(session_id=settings.session)
         duties = Duties(host, grace_seconds=settings.shutdown_grace_seconds)
@@ -197,6 +205,15 @@ async def running(
                 finally:
                     await duties.close()
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
+
+
+def gateway_of(host: SessionHost, store: Store, settings: Settings) -> Gateway | None:
+    """What passes requests on, if there are other nodes. It is loaded for that: it needs what clients need."""
+    if not host.membership.secret:
+        return None
+    from ai_whisperer.server.gateway.gateway import Gateway
+
+    return Gateway(host, store, settings)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

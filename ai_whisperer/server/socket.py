@@ -9,7 +9,7 @@ import asyncio
 import logging
 import struct
 from asyncio.transports import BaseTransport, Transport
-from collections.abc import AsyncIterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -21,7 +21,7 @@ CLOSED_AS_DEAD = 1011
 MAX_REASON_BYTES = 123
 """A close frame has no room for more."""
 
-_TEXT = 0x81  # a whole message of text
+_TEXT, _BYTES = 0x81, 0x82  # a whole message of text, and one of bytes
 _SHORT, _MEDIUM, _LONG = struct.Struct(">BB"), struct.Struct(">BBH"), struct.Struct(">BBQ")  # what stands before it
 _HIGH_WATER_BYTES = 16 << 10
 _EXTENSION = "whisperer.socket"
@@ -219,14 +219,34 @@ class ClientSocket(WebSocketsSansIOProtocol):
             self.transport.abort()
 
 
-def framed(payload: bytes) -> bytes:
-    """The payload as a text frame from a server."""
+def framed(payload: bytes, opcode: int = _TEXT) -> bytes:
+    """The payload as a frame from a server, of text unless it is said otherwise."""
     size = len(payload)
     if size < 126:
-        return _SHORT.pack(_TEXT, size) + payload
+        return _SHORT.pack(opcode, size) + payload
     if size < 1 << 16:
-        return _MEDIUM.pack(_TEXT, 126, size) + payload
-    return _LONG.pack(_TEXT, 127, size) + payload
+        return _MEDIUM.pack(opcode, 126, size) + payload
+    return _LONG.pack(opcode, 127, size) + payload
+
+
+def framed_bytes(payload: bytes) -> bytes:
+    """The payload as a frame of bytes from a server."""
+    return framed(payload, _BYTES)
+
+
+def payloads(frames: bytes) -> Iterator[bytes]:
+    """What `framed` made frames of, which stand one after the other."""
+    start = 0
+    while start < len(frames):
+        size = frames[start + 1]
+        start += _SHORT.size
+        for short, layout in ((126, _MEDIUM), (127, _LONG)):
+            if size == short:
+                size = layout.unpack_from(frames, start - _SHORT.size)[2]
+                start += layout.size - _SHORT.size
+                break
+        yield frames[start : start + size]
+        start += size
 
 
 def socket_of(scope: MutableMapping[str, Any]) -> ClientSocket:

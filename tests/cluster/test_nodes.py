@@ -113,8 +113,7 @@ def test_a_node_that_is_drained_gives_its_sessions_away_and_no_task_counts_as_cr
 
         await eventually(is_empty)
         async with a.client("s0") as client:
-            with pytest.raises(SessionElsewhereError, match="'b' at http://127"):
-                await client.list_agents()
+            assert [each.agent_id for each in await client.list_agents()] == ["ann"]
         await eventually(partial(all_over, postgresql_server, database, "s0", "s1"))
         for name in ("s0", "s1"):
             found = await evidence(postgresql_server, database, name)
@@ -129,7 +128,7 @@ def test_a_node_that_is_drained_gives_its_sessions_away_and_no_task_counts_as_cr
         asyncio.run(scenario(a, b))
 
 
-def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
+def test_nodes_move_a_session_and_make_it_once(
     postgresql_server: Server, database: str, tmp_path: Path
 ) -> None:
     async def scenario(a: Node, b: Node) -> None:
@@ -140,10 +139,6 @@ def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
             first, second = (of_a, of_b) if isinstance(made[0], SessionSummary) else (of_b, of_a)
             here, there = (a, b) if first is of_a else (b, a)
             await first.create_agent("ann")
-            with pytest.raises(SessionElsewhereError) as told:
-                await second.list_agents()
-            assert told.value.data["node"] == here.name
-            assert told.value.data["address"] == here.url.replace("ws", "http", 1).removesuffix("/ws")
             await first.send_task("ann", "work 0", task_id="t0")
             await eventually(partial(under_way, postgresql_server, database, "s"))
             moved = await asyncio.to_thread(
@@ -152,8 +147,6 @@ def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
             assert moved.json["node"] == there.name, moved
             assert (await second.wait_task("t0")).state == "completed"
             (await evidence(postgresql_server, database, "s")).check(tasks=1)
-            with pytest.raises(SessionElsewhereError, match=f"The node '{there.name}' at"):
-                await first.list_agents()
             with pytest.raises(UnknownSessionError):
                 await first.move_session("none", there.name)
             status = await first.cluster_status()
@@ -172,7 +165,7 @@ def test_nodes_tell_where_a_session_is_move_it_and_make_it_once(
 async def two_nodes(database: str, folder: Path) -> AsyncIterator[tuple[RunningServer, Client, PostgresqlStore]]:
     """A server in this process, a client of it, and another node that does nothing by itself."""
     settings = Settings(data=folder, store=database, node="a", port=0, model="scripted")
-    other = await join(database, NodeCard(name="b", address="http://b", version="0.1.0"), patience_seconds=10)
+    other = await join(database, NodeCard(name="b", version="0.1.0"), patience_seconds=10)
     try:
         async with (
             running(settings, model_factory=lambda _: FunctionModel(answer)) as server,
@@ -206,7 +199,7 @@ def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_con
                 return [each.session_id for each in server._host.open_sessions] == ["default"]
 
             await eventually(is_forgotten)
-            with pytest.raises(SessionElsewhereError, match="The node 'b' at http://b has the session 'lost'"):
+            with pytest.raises(SessionElsewhereError, match="The node 'b' has the session 'lost'"):
                 await lost.list_agents()
             assert await client.run_task("ann", "go") == "done"
             assert server.trouble() is None

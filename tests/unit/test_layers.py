@@ -53,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "templates",
         "runtime",
         "protocol",
+        "client",
         "server",
         "session_api",
         "__init__",

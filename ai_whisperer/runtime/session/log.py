@@ -43,7 +43,7 @@ class NotificationBus:
         self.failure: BaseException | None = None
         self.closed = False
 
-    def publish(self, notes: Sequence[Note], sizes: Sequence[int]) -> None:
+    def publish(self, notes: Sequence[Note | Notification], sizes: Sequence[int]) -> None:
         """Take what was just committed, each of about that size."""
         self._recent.extend(notes, sizes)
         self.last_seq = notes[-1].seq

@@ -25,6 +25,7 @@ SELECT
   coalesce((SELECT stated FROM limits WHERE session_id=''), '')"""
 
 CLUSTER: Final = "SELECT id, min_version FROM cluster"
+SHOWN_TO_NODES: Final = "SELECT secret FROM cluster"
 RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"
 JOIN: Final = f"""
 WITH joined AS (

@@ -65,6 +65,11 @@ class Registry:
         async with self._at_work() as connection:
             return tuple(await connection.fetchrow(queries.CLUSTER))
 
+    async def secret(self) -> str:
+        """What nodes of this cluster show to each other."""
+        async with self._at_work() as connection:
+            return str(await connection.fetchval(queries.SHOWN_TO_NODES))
+
     async def raise_min_version(self, version: str) -> None:
         async with self._at_work() as connection:
             await connection.execute(queries.RAISE_MIN_VERSION, version)

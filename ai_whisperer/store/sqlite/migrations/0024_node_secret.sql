@@ -1,0 +1,1 @@
+-- Hosts are of PostgreSQL alone: a data folder has one. The number is here so that both dialects count alike.
