@@ -28,6 +28,7 @@ from bench import (
     w11_bad_input,
     w12_refusals,
     w13_postgresql,
+    w14_nodes,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -64,6 +65,7 @@ WORKLOADS: dict[str, Workload] = {
         w11_bad_input,
         w12_refusals,
         w13_postgresql,
+        w14_nodes,
         import_time,
     )
 }

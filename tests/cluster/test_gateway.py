@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import urllib.request
@@ -20,6 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from ai_whisperer.client import Client
+from ai_whisperer.client.link import Incoming
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import (
     ConnectionLostError,
@@ -30,6 +32,9 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.server.gateway import detour
+from ai_whisperer.server.gateway.gateway import Gateway
+from ai_whisperer.server.gateway.link import Channel
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings
 from tests.cluster.stage import TOKEN, Node, eventually, evidence, nodes, set_to_work
@@ -72,7 +77,7 @@ async def a_pair(database: str, folder: Path) -> AsyncIterator[Pair]:
             clients.append(await stack.enter_async_context(Client(server.address.url, TOKEN, session_id="s")))
         await clients[0].create_session("s")
         await clients[0].create_agent("ann")
-        yield Pair(*servers, *clients)
+        yield Pair(servers[0], servers[1], clients[0], clients[1])
 
 
 def in_a_pair(database: str, folder: Path, scenario: Callable[[Pair], Awaitable[None]]) -> None:
@@ -229,6 +234,71 @@ def test_pieces_of_answers_and_the_guides_notifications_come_from_far_too(databa
             assert ended["result"]["after"] == watcher.told[-1]["params"]["seq"]
             refused = await watcher.call("events.subscribe", sessionId="s", after=9999)
             assert "so nothing can come after 9999" in refused["error"]["message"]
+
+    in_a_pair(database, tmp_path, scenario)
+
+
+def break_links(server: RunningServer) -> None:
+    for link in _gateway(server)._neighbours._links.values():
+        link.drop()
+
+
+def _gateway(server: RunningServer) -> Gateway:
+    (found,) = (each for each in gc.get_objects() if type(each) is Gateway and each._logs._host is server._host)
+    return found
+
+
+def test_a_log_is_followed_by_its_numbers_when_the_link_breaks(database: str, tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        async with wire_to(pair.b) as wire:
+            await wire.call("events.subscribe", sessionId="s", after=0)
+            await pair.of_b.run_task("ann", "go")
+            for _ in range(3):
+                break_links(pair.b)
+                await pair.of_a.run_task("ann", "go")
+            last = (await pair.of_a.notifications())[-1].seq
+            told = await wire.until(lambda note: note["params"]["seq"] == last)
+            assert [each["params"]["seq"] for each in told] == list(range(1, last + 1))
+            await pair.of_a.delete_session("s")
+            await pair.of_a.create_session("s")
+            assert (await wire.until(lambda note: note["method"] == "session.closed"))[-2]["params"]["seq"] == last
+
+    in_a_pair(database, tmp_path, scenario)
+
+
+@pytest.mark.parametrize("given", [1, 2], ids=["as it is", "planted"])
+def test_a_call_whose_answer_is_lost_between_nodes_is_repeated_only_under_an_id(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: int
+) -> None:
+    """With the planted bug a node repeats whatever was not answered, so that a mail without an id is given twice."""
+    take, is_planted = Channel.take, given > 1
+    lost: list[Incoming] = []
+
+    def lose(channel: Channel, incoming: Incoming) -> None:
+        if incoming.id and not lost:
+            lost.append(incoming)
+            channel._link.drop()
+        else:
+            take(channel, incoming)
+
+    async def scenario(pair: Pair) -> None:
+        async with wire_to(pair.b) as wire:
+            mail = {"sessionId": "s", "to": "ann", "subject": "Hello", "body": "."}
+            assert (await wire.call("mail.list", sessionId="s"))["result"] == {"mails": []}
+            monkeypatch.setattr(Channel, "take", lose)
+            if is_planted:
+                monkeypatch.setattr(detour, "_is_repeatable", lambda *_: True)
+            told = await wire.call("mail.send", **mail)
+            assert ("error" in told) is not is_planted
+            if not is_planted:
+                assert told["error"]["data"]["code"] == "connection_lost"
+                assert "it is not known whether it took effect" in told["error"]["message"]
+            assert len(await pair.of_a.mailbox("ann")) == given
+            lost.clear()
+            told = await wire.call("mail.send", **mail, mailId="once")
+            assert told["result"]["mailId"] == "once"
+            assert lost
+            assert len(await pair.of_a.mailbox("ann")) == given + 1
 
     in_a_pair(database, tmp_path, scenario)
 

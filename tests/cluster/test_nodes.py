@@ -128,9 +128,7 @@ def test_a_node_that_is_drained_gives_its_sessions_away_and_no_task_counts_as_cr
         asyncio.run(scenario(a, b))
 
 
-def test_nodes_move_a_session_and_make_it_once(
-    postgresql_server: Server, database: str, tmp_path: Path
-) -> None:
+def test_nodes_move_a_session_and_make_it_once(postgresql_server: Server, database: str, tmp_path: Path) -> None:
     async def scenario(a: Node, b: Node) -> None:
         async with a.client("s") as of_a, b.client("s") as of_b:
             made = await asyncio.gather(of_a.create_session("s"), of_b.create_session("s"), return_exceptions=True)

@@ -134,13 +134,13 @@ class Client:
 
     def subscribe(self) -> None:
         if not self._is_subscribed:
-            self.feeds.subscribe(self._session, self._outbox, after=self._after, deltas=self.deltas)
+            self.feeds.subscribe(self._session, self._outbox, after=self._after, deltas=self.deltas, created_at=0.0)
             self._is_subscribed = True
 
     def turn_round(self) -> None:
         """Stop if it follows, else go on from where it stopped."""
         if self._is_subscribed:
-            self._after = self.feeds.unsubscribe(self._session).after
+            self._after = self.feeds.unsubscribe(self._session, created_at=0.0).after
             self._is_subscribed = False
         else:
             self.subscribe()

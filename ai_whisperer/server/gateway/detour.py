@@ -20,6 +20,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.protocol.errors import from_rpc
 from ai_whisperer.protocol.jsonrpc import RpcError
+from ai_whisperer.protocol.mail import SendMails
 from ai_whisperer.protocol.method import Effect, InSession, Method
 from ai_whisperer.protocol.subscriptions import SUBSCRIBE, UNSUBSCRIBE, Subscribe, Subscribed, Unsubscribe
 from ai_whisperer.runtime.session.log import Subscription
@@ -203,4 +204,6 @@ def _is_repeatable(method: Method[Any, Any], params: InSession) -> bool:
     """Whether the call may be made again if its answer was lost."""
     if method.effect is Effect.ACTS and method not in (SUBSCRIBE, UNSUBSCRIBE):
         return False
+    if isinstance(params, SendMails):
+        return all(each.mail_id is not None for each in params.mails)
     return method.once is None or getattr(params, method.once) is not None

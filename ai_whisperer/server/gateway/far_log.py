@@ -63,8 +63,8 @@ class FarLog(NotificationBus):
         if not note.seq:
             self.publish_delta(note)
         elif note.seq > self.last_seq:
-            if note.name in _ERASE:
-                self.forget()  # what is erased in the store must not be told from memory
+            if note.name in _ERASE or note.seq > self.last_seq + 1:
+                self.forget()  # what is erased in the store must not be told from memory, nor around what is missing
             if note.name == SessionPruned.wire_name:
                 self.first_seq = note.params["firstSeq"]
             self.publish([note], [size_of(note)])
