@@ -82,7 +82,7 @@ _params = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def note_in(name: str, written: bytes | msgspec.Raw) -> Notification:
-    """The notification of that name whose params on the wire are these; raises `msgspec.MsgspecError`."""
+    """The notification with that name whose params on the wire are these; raises `msgspec.MsgspecError`."""
     stamps, params = _stamps(written), _params(written)
     for field in _Stamps.__struct_encode_fields__:
         del params[field]
