@@ -14,6 +14,7 @@ import { server } from "../state/server";
 import { addressOf, useLeading } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { ModelBadge } from "./ModelBadge";
+import { MoveSession, Nodes, takers, useCluster } from "./Nodes";
 import { Notices } from "./Notices";
 
 /** The sessions of the user, and a way to make one. */
@@ -22,6 +23,9 @@ export function SessionsView() {
   const list = useRef<HTMLUListElement>(null);
   useSettling(list);
   const [deleted, setDeleted] = useState<SessionSummary | null>(null);
+  const [moved, setMoved] = useState<SessionSummary | null>(null);
+  const cluster = useCluster();
+  const nodes = takers(cluster);
   useEffect(() => {
     void follow(null);
     if (usePage.getState().connection === "open") void refreshSessions(); // otherwise it is read when there is one
@@ -50,6 +54,15 @@ export function SessionsView() {
                 {count(session.agents)} {session.agents === 1 ? "agent" : "agents"}, made <Ago at={session.createdAt} />
               </span>
             </Link>
+            {nodes.length > 1 && (
+              <button
+                type="button"
+                aria-label={`Move ${session.title || session.sessionId}`}
+                onClick={() => setMoved(session)}
+              >
+                Move
+              </button>
+            )}
             <button
               type="button"
               className="icon-button"
@@ -62,6 +75,8 @@ export function SessionsView() {
         ))}
       </ul>
       <NewSession />
+      {cluster && <Nodes cluster={cluster} />}
+      {moved && <MoveSession session={moved} nodes={nodes} onClose={() => setMoved(null)} />}
       {deleted && (
         <Confirm
           title={`Delete ${deleted.title || deleted.sessionId}?`}

@@ -1,6 +1,6 @@
 import { screen, act as settled } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { RpcError } from "../../src/client/client";
 import { reduce } from "../../src/projection/reduce";
 import { App } from "../../src/shell/App";
@@ -47,6 +47,60 @@ test("a session is made once, however often the button is pressed", async () => 
   await settled(async () => made({ ...KEPT, sessionId: "made" }));
   expect(history.at(-1)).toBe("/s/made");
   expect(calls.filter(({ method }) => method === "session.create")).toHaveLength(1);
+});
+
+const NODE = {
+  name: "a",
+  address: "http://10.0.0.5:8642",
+  state: "joined" as const,
+  version: "1",
+  sandbox: "landlock",
+  serves: true,
+  sessions: 2,
+  startedAt: 1,
+  isThis: true,
+  hasSameSettings: true,
+};
+
+test("the nodes that share the sessions are shown, one is drained after a question, and a session is moved", async () => {
+  let nodes = [NODE, { ...NODE, name: "b", isThis: false, hasSameSettings: false, sessions: 1 }];
+  const { calls } = setStage([], {
+    "cluster.status": () => ({ clusterId: "c", minVersion: "0", nodes, waiting: 1 }),
+    "cluster.drain": () => ({ clusterId: "c", minVersion: "0", nodes, waiting: 1 }),
+    "cluster.move": () => ({ sessionId: "kept", node: "b", address: "", epoch: 2 }),
+    "session.list": () => ({ sessions: [KEPT] }),
+    "server.info": () => INFO,
+  });
+  const made = (method: string) => calls.filter((each) => each.method === method).map(({ params }) => params);
+  usePage.setState({ sessions: [KEPT], sessionId: null });
+  renderAt("/sessions", <SessionsView />);
+  const first = await screen.findByRole("article", { name: "Node a" });
+  expect(first.textContent).toMatch(/joined this page.*sandbox landlock.*2 sessions/);
+  expect(screen.getByText("1 session with work waits for a node.")).toBeTruthy();
+  expect(screen.getByText(/settings are not those of this node/)).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Move The kept one" }));
+  await userEvent.click(screen.getByRole("button", { name: "Move", hidden: true }));
+  expect(made("cluster.move")).toEqual([{ sessionId: "kept", node: "b" }]);
+  expect(await screen.findByText("The kept one is at b now.")).toBeTruthy();
+  await userEvent.click(screen.getAllByRole("button", { name: "Drain" })[1] as HTMLElement);
+  expect(made("cluster.drain")).toEqual([]);
+  nodes = [NODE, { ...NODE, name: "b", isThis: false, state: "draining" as never, sessions: 0 }];
+  await userEvent.click(screen.getAllByRole("button", { name: "Drain", hidden: true }).at(-1) as HTMLElement);
+  expect(made("cluster.drain")).toEqual([{ node: "b" }]);
+  await vi.waitFor(() => expect(screen.getByRole("article", { name: "Node b" }).textContent).toMatch(/draining/), 5000);
+  expect(screen.queryByRole("button", { name: "Move The kept one" })).toBeNull();
+});
+
+test("a server with a data folder of its own has no nodes to show", async () => {
+  const refuse = () => {
+    throw new RpcError(-32009, "This server is no cluster.", { code: "no_cluster" });
+  };
+  setStage([], { "cluster.status": refuse, "session.list": () => ({ sessions: [KEPT] }), "server.info": () => INFO });
+  usePage.setState({ sessions: [KEPT], sessionId: null });
+  renderAt("/sessions", <SessionsView />);
+  await settled(async () => {});
+  expect(screen.queryByText("Nodes")).toBeNull();
+  expect(screen.queryByRole("button", { name: /Move/ })).toBeNull();
 });
 
 test("each session leads to its fleet", () => {
