@@ -42,7 +42,7 @@ class Book(Protocol):
 
     async def beat(self) -> Seen | None: ...
 
-    async def remove(self, host_id: str, beat: int | None = None) -> bool: ...
+    async def remove(self, host_id: str, beat: int | None = None, *, has_ended: bool = True) -> bool: ...
 
     def lose(self) -> None: ...
 
@@ -177,7 +177,7 @@ class Beating:
         removed = 0
         names = {each.id: each.name for each in seen.nodes}
         for host_id, beat in judging.gone(self._known):
-            if await self._book.remove(host_id, beat):
+            if await self._book.remove(host_id, beat, has_ended=judging.has_ended(self._known, host_id)):
                 removed += 1
                 _log.warning("the node '%s' has ended or does not answer: others take its sessions", names[host_id])
         return removed

@@ -103,7 +103,7 @@ async def _take_name(desk: Registry, card: NodeCard) -> None:
                 "give this one another name (--node)."
             )
         if known[same.id].is_gone or (is_known and not same.has_lock):
-            await desk.remove(same.id, same.beat)
+            await desk.remove(same.id, same.beat, has_ended=not same.has_lock)
         else:
             await asyncio.sleep(BEAT_SECONDS)
 

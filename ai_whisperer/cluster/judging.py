@@ -57,6 +57,11 @@ def gone(known: Sightings) -> list[tuple[str, int]]:
     return [(host_id, sighting.beat) for host_id, sighting in known.items() if sighting.is_gone]
 
 
+def has_ended(known: Sightings, host_id: str) -> bool:
+    """Whether the process of one that is gone has ended: its connection has, and the database has not."""
+    return known[host_id].without_lock is not None
+
+
 def is_hurried(known: Sightings) -> bool:
     """Whether a node seems to have died, so that the next look is worth being taken sooner."""
     return any(sighting.without_lock is not None for sighting in known.values())

@@ -194,7 +194,8 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     those that are pending. `totals` are by agent, as they were put last. `mails_received` and `mail_sequences`, the
     number of the last mail of a sender, know those mails that have a link. `rooms_last_at` is when something was said
     last in a room. `dead_tasks` counts the tasks that wait for a person, by agent. `first_seq` is where the log begins;
-    `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase.
+    `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase. It
+    `was_cut_off` if its process did not end by itself, as far as others could tell: then no task can have killed it.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -220,6 +221,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     first_seq: int
     erasures: tuple[Erasure, ...]
     has_marks: bool
+    was_cut_off: bool = False
 
 
 class StoreHealth(NamedTuple):

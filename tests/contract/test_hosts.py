@@ -77,10 +77,11 @@ async def asked(server: Server, address: str, sql: str) -> list[tuple[Any, ...]]
     return [tuple(row) for row in await server._run(sql, address.rpartition("/")[2])]
 
 
-async def removed(server: Server, address: str, name: str) -> None:
+async def removed(server: Server, address: str, name: str, *, has_ended: bool = True) -> None:
     """Let the others take the node for dead."""
     await server._run(
-        f"SELECT set_config('search_path', 'whisperer', false), whisperer.remove_host(id, NULL) "  # noqa: S608
+        f"SELECT set_config('search_path', 'whisperer', false), "  # noqa: S608
+        f"whisperer.remove_host(id, NULL, {has_ended}) "
         f"FROM whisperer.host WHERE name='{name}'",
         address.rpartition("/")[2],
     )
@@ -253,6 +254,24 @@ def test_sessions_with_work_of_a_node_that_is_gone_are_taken_in_fair_shares(
             assert [len(each) for each in shares] == [2, 2]
             assert await b.take(9) == []
             assert await b.claim("s4")
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("has_ended", [True, False], ids=["ended", "cut off"])
+def test_whoever_has_a_session_next_knows_whether_its_node_was_cut_off(
+    postgresql_server: Server, database: str, *, has_ended: bool
+) -> None:
+    async def scenario() -> None:
+        async with joined(database, "a", "b") as (a, b):
+            await a.claim("s")
+            await a.submit(unit_with(task("t1")))
+            await removed(postgresql_server, database, "a", has_ended=has_ended)
+            await b.claim("s")
+            assert (await b.load("s")).was_cut_off is not has_ended
+            await b.release("s")
+            await b.claim("s")
+            assert not (await b.load("s")).was_cut_off
 
     play(scenario)
 

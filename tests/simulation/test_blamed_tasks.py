@@ -7,6 +7,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.core import blame
@@ -16,7 +17,8 @@ from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.runtime.life import recovery
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
-from ai_whisperer.store.base import Store
+from ai_whisperer.store.base import SessionSnapshot, Store
+from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
 from tests.effort import some
@@ -223,6 +225,31 @@ def test_a_suspect_waits_while_another_session_has_the_turn_and_nobody_else_does
 
     lives.live(look)
     assert begun == [closes, True]
+    lives.close()
+
+
+@pytest.mark.parametrize("was_cut_off", [True, False], ids=["cut off", "ended"])
+def test_a_task_is_not_suspected_if_its_process_did_not_end_by_itself(
+    monkeypatch: pytest.MonkeyPatch, *, was_cut_off: bool
+) -> None:
+    load = SqliteStore.load
+    attempts: list[int] = []
+
+    async def told(store: SqliteStore, session_id: str) -> SessionSnapshot:
+        snapshot = await load(store, session_id)
+        attempts.extend(task.attempts for task in snapshot.tasks)
+        return replace(snapshot, was_cut_off=was_cut_off)
+
+    async def begin(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("harmless")
+        await manager.send_task("harmless", "go", task_id="t")
+
+    monkeypatch.setattr(SqliteStore, "load", told)
+    lives = Lives()
+    lives.live(begin, kill_after_seconds=STEP_SECONDS / 2)
+    for _ in range(blame.SUSPECT + 1):
+        lives.live(kill_after_seconds=STEP_SECONDS / 2)
+    assert max(attempts) == (1 if was_cut_off else blame.SUSPECT + 1)
     lives.close()
 
 

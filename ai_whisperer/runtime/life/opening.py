@@ -36,6 +36,8 @@ async def open_session(session_id: str, store: Store, outside: Outside) -> OpenS
     session.kernel.on_refused = lambda failure: fail_session(session, failure)
     store.listen(session_id, session.kernel.log.publish, session.kernel.on_refused)
     recovery.restore(session, snapshot, past, outside.stage.agent_tools)
+    if snapshot.was_cut_off:
+        _count_no_crash(session)
     session.schedules.restore(snapshot.schedules)
     recovery.resume(session, snapshot)
     session.schedules.arm_all()
@@ -85,7 +87,7 @@ async def close_session(session: OpenSession, *, grace_seconds: float) -> None:
 
 
 def _count_no_crash(session: OpenSession) -> None:
-    """A task that stops here does so by no fault of its own: it is not counted as begun any more."""
+    """A task that stopped, or stops now, does so by no fault of its own: it is no longer counted as begun."""
     decision = session.kernel.decide("shutdown")
     for loop in session.roster.running.values():
         if loop.running.held_back:

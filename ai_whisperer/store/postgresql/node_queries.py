@@ -37,7 +37,7 @@ END_CONNECTIONS: Final = """
 SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
 WHERE starts_with(application_name, $1) AND pid<>pg_backend_pid() AND usename=current_user
   AND datname=current_database()"""
-REMOVE: Final = "SELECT remove_host($1, $2)"
+REMOVE: Final = "SELECT remove_host($1, $2, $3)"
 DRAIN: Final = f"""
 WITH draining AS (UPDATE host SET state='{NodeState.DRAINING}' WHERE name=$1 AND serves RETURNING id),
 freed AS (UPDATE placement SET target=NULL FROM draining WHERE target=draining.id)
@@ -72,12 +72,13 @@ FROM unnest($1::text[]) AS given (id) WHERE has_work(id)
 ON CONFLICT (session_id) DO NOTHING"""
 """For sessions that no node has ever had."""
 RELEASE: Final = """
-UPDATE placement SET writer_id=NULL, wanted=target IS NOT NULL OR has_work(session_id)
+UPDATE placement SET writer_id=NULL, wanted=target IS NOT NULL OR has_work(session_id), cut_off=false
 WHERE session_id=$2 AND writer_id=$1 AND epoch=$3"""
 FORGET: Final = """
 DELETE FROM placement WHERE session_id=$1 AND writer_id IS NULL AND NOT wanted
   AND NOT EXISTS (SELECT 1 FROM session WHERE id=$1) AND NOT EXISTS (SELECT 1 FROM notification WHERE session_id=$1)"""
 """For a session that was deleted."""
+WAS_CUT_OFF: Final = "SELECT 1 FROM placement WHERE session_id=$1 AND cut_off"
 STILL_MINE: Final = "SELECT 1 FROM placement WHERE session_id=$2 AND writer_id=$1 AND epoch=$3 FOR SHARE"
 IS_DELETED: Final = "SELECT 1 FROM deletion WHERE session_id=$1"
 

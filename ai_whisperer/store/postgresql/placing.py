@@ -116,6 +116,10 @@ class Placing:
         self.claims.update(taken)
         return list(taken)
 
+    async def was_cut_off(self, session_id: str) -> bool:
+        """Whether the node that had the session before may not have ended by itself."""
+        return await self._readers.read(lambda each: each.fetchval(queries.WAS_CUT_OFF, session_id)) is not None
+
     async def is_deleted(self, session_id: str) -> bool:
         """Whether the session was being deleted or imported when its node ended."""
         return await self._readers.read(lambda each: each.fetchval(queries.IS_DELETED, session_id)) is not None

@@ -74,8 +74,10 @@ class Registry:
         async with self._at_work() as connection:
             await connection.execute(queries.RAISE_MIN_VERSION, version)
 
-    async def remove(self, host_id: str, beat: int | None = None) -> bool:
+    async def remove(self, host_id: str, beat: int | None = None, *, has_ended: bool = True) -> bool:
         """Let a node go: it writes nothing after this. With `beat` only if it has not beaten since.
+
+        `has_ended` is whether its process is known to have ended; else it may be frozen or cut off.
 
         Its connections are ended first: one of a process that is frozen may hold what has to be changed.
         """
@@ -84,7 +86,7 @@ class Registry:
                 if beat is not None and all((n.id, n.beat) != (host_id, beat) for n in await _nodes(connection)):
                     return False
                 await connection.execute(queries.END_CONNECTIONS, name_of(host_id))
-            return bool(await connection.fetchval(queries.REMOVE, host_id, beat))
+            return bool(await connection.fetchval(queries.REMOVE, host_id, beat, has_ended))
 
     async def drain(self, name: str) -> bool:
         """Let a node give its sessions to others; False if there is none of that name that takes any."""

@@ -14,11 +14,12 @@ from typing import Protocol, TypeVar
 import asyncpg
 import msgspec
 from asyncpg import Connection
+from msgspec.structs import replace
 
 from ai_whisperer.core.file_names import file_name
 from ai_whisperer.errors import SessionElsewhereError, StoreCorruptError, StoreError
 from ai_whisperer.store import tables
-from ai_whisperer.store.base import StoreHealth
+from ai_whisperer.store.base import SessionSnapshot, StoreHealth
 from ai_whisperer.store.folder_lock import FolderLock, lock_folder
 from ai_whisperer.store.groups import GroupCommit
 from ai_whisperer.store.layout import WORK
@@ -136,6 +137,12 @@ class PostgresqlStore(StoreParts):
                 await store.finish_deletions()
             undo.pop_all()
         return store
+
+    async def load(self, session_id: str) -> SessionSnapshot:
+        snapshot = await super().load(session_id)
+        if self.placing is None or not await self.placing.was_cut_off(session_id):
+            return snapshot
+        return replace(snapshot, was_cut_off=True)
 
     async def claim(self, session_id: str) -> bool:
         """Whoever has a session that was being deleted when its node ended deletes the rest."""
