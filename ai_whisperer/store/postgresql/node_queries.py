@@ -38,6 +38,7 @@ SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
 WHERE starts_with(application_name, $1) AND pid<>pg_backend_pid() AND usename=current_user
   AND datname=current_database()"""
 REMOVE: Final = "SELECT remove_host($1, $2, $3)"
+LEAVE: Final = "SELECT remove_host($1, NULL)"
 DRAIN: Final = f"""
 WITH draining AS (UPDATE host SET state='{NodeState.DRAINING}' WHERE name=$1 AND serves RETURNING id),
 freed AS (UPDATE placement SET target=NULL FROM draining WHERE target=draining.id)

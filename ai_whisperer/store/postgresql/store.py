@@ -245,7 +245,7 @@ class PostgresqlStore(StoreParts):
             self.placing.claims.clear()
             with suppress(TimeoutError, StoreError):
                 async with asyncio.timeout(_LEAVE_SECONDS):
-                    await self._readers.read(lambda connection: connection.execute(node_queries.REMOVE, host_id, None))
+                    await self._readers.read(lambda connection: connection.execute(node_queries.LEAVE, host_id))
 
     def abandon(self) -> None:
         """Let go of the database at once: what is not committed is lost, as when the process dies."""
