@@ -60,6 +60,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float,
         Meta(gt=0, le=86_400, description="How long a lost PostgreSQL is waited for before the server stops."),
     ] = 30.0
+    work: Annotated[
+        Path | None,
+        Meta(
+            description="Folder for the files of agents, which all nodes share; without it each has them in its data "
+            "folder. For sessions in PostgreSQL.",
+        ),
+    ] = None
     node: Annotated[
         _NodeName | None,
         Meta(

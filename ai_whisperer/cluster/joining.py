@@ -27,7 +27,12 @@ _log = logging.getLogger(__name__)
 
 
 async def join(
-    address: str, card: NodeCard, *, folder: str | Path | None = None, patience_seconds: float
+    address: str,
+    card: NodeCard,
+    *,
+    folder: str | Path | None = None,
+    work: Path | None = None,
+    patience_seconds: float,
 ) -> PostgresqlStore:
     """The store at the address, for a new node of its cluster; raises a `StoreError` that says what to do."""
     host_id = secrets.token_hex(8)
@@ -37,6 +42,7 @@ async def join(
         store = await PostgresqlStore.open(
             address,
             folder=place,
+            work=work,
             patience_seconds=patience_seconds,
             host_id=host_id,
             enter=partial(_enter, desk, host_id, card, place),

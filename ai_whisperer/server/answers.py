@@ -39,6 +39,7 @@ from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, answers, passed_on
 from ai_whisperer.server.template_details import details_of
+from ai_whisperer.server.work_folder import work_folder
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.version import __version__
 
@@ -228,7 +229,7 @@ async def get_snapshot(caller: Caller, params: sessions.GetSnapshot) -> Snapshot
 async def import_session(caller: Caller, params: sessions.ImportSession) -> sessions.ImportedSession:
     _check_local(caller, "import from a file of the server's machine")
     report = await caller.host.import_session(
-        caller.principal, params.file, session_id=params.session_id, data=caller.settings.data
+        caller.principal, params.file, session_id=params.session_id, data=work_folder(caller.settings)
     )
     return sessions.ImportedSession(**asdict(report))
 

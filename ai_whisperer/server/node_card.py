@@ -9,6 +9,7 @@ import msgspec
 
 from ai_whisperer.domain.nodes import NodeCard
 from ai_whisperer.server.gate import own_url
+from ai_whisperer.server.work_folder import mark_of
 from ai_whisperer.settings import Settings
 from ai_whisperer.tools.toolbox import ToolBox
 from ai_whisperer.version import __version__
@@ -33,5 +34,6 @@ def _digest(settings: Settings, tools: ToolBox) -> str:
     """Differs where what is to be in common does; tells nothing of it."""
     common: dict[str, object] = {name: getattr(settings, name) for name in _IN_COMMON}
     common |= {"folders": sorted(settings.folders), "mcp": sorted(settings.mcp)}
+    common["work"] = mark_of(settings)
     common["tools"] = sorted(each.name for each in tools.tools)
     return hashlib.sha256(msgspec.json.encode(common, order="deterministic", enc_hook=str)).hexdigest()[:16]

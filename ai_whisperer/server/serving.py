@@ -46,6 +46,7 @@ from ai_whisperer.server.http import ClientHttp
 from ai_whisperer.server.node_card import card_of
 from ai_whisperer.server.pruning import prune_daily
 from ai_whisperer.server.socket import ClientSocket
+from ai_whisperer.server.work_folder import check_work, work_folder
 from ai_whisperer.settings import LOCAL, Settings
 from ai_whisperer.store.base import Store
 from ai_whisperer.templates.library import TemplateLibrary
@@ -149,6 +150,7 @@ async def running(
     for error in toolbox.errors:
         _log.error("Tools are left out. %s", error)
     _check_not_served(settings.data)
+    check_work(settings)
     listening = listen(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
@@ -158,6 +160,7 @@ async def running(
             settings.store,
             patience_seconds=settings.store_patience_seconds,
             card=card_of(settings, port=port, tools=toolbox),
+            work=settings.work,
         )
         stack.push_async_callback(store.close)
         token = settings.token or kept_token(settings.data)
@@ -179,7 +182,7 @@ async def running(
             limits=settings.limits,
             model_factory=model_factory,
             sandbox=sandbox,
-            work=settings.data,
+            work=work_folder(settings),
             folders=folders_of(settings),
             hidden=_hidden(settings),
             create_missing=settings.create_missing,
@@ -365,7 +368,9 @@ class _Uvicorn(uvicorn.Server):
 def folders_of(settings: Settings) -> dict[str, Path]:
     """The folders that agents of a server with these settings can be granted; raises `SettingsError`."""
     try:
-        kept = kept_from_agents([settings.data], hidden=_hidden(settings), templates=templates_of(settings))
+        kept = kept_from_agents(
+            [settings.data, work_folder(settings)], hidden=_hidden(settings), templates=templates_of(settings)
+        )
         folders = checked_folders(settings.folders, kept=kept)
     except InvalidInputError as error:
         raise SettingsError(f"The setting folders is wrong. {error.message}") from error

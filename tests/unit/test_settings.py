@@ -173,7 +173,7 @@ def test_a_bad_value_is_told_with_its_place_and_what_is_expected(
         ({"toml": "log-level = 'info'"}, ["'log-level'", "Did you mean log_level?"]),
         (
             {"toml": "[serving]\nport = 1"},
-            ["'serving' of whisperer.toml, line 1", "Known are: data, store, store_patience_seconds, node"],
+            ["'serving' of whisperer.toml, line 1", "Known are: data, store, store_patience_seconds, work, node"],
         ),
         ({"toml": "[limits]\nmax_steps = 4"}, ["whisperer.toml, line 2", "Did you mean max_steps_per_task?"]),
         ({"environment": {"WHISPERER_TOKN": "x"}}, ["WHISPERER_TOKN", "Did you mean WHISPERER_TOKEN?"]),

@@ -25,11 +25,13 @@ async def open_store(
     *,
     patience_seconds: float = PATIENCE_SECONDS,
     card: NodeCard | None = None,
+    work: Path | None = None,
 ) -> Store:
     """The store at the address, or without one in the data folder, made if there is none; without both, in memory.
 
-    Of a store elsewhere the data folder has the files, and this process has the folder for itself. The store it has
-    together with other nodes, to which `card` introduces it. Raises a `StoreError` that says what to do.
+    Of a store elsewhere the data folder has the files, unless these are in `work`, and this process has the folder for
+    itself. The store it has together with other nodes, to which `card` introduces it. Raises a `StoreError` that says
+    what to do.
     """
     if address is None:
         return SqliteStore.in_memory() if data is None else SqliteStore.open(data)
@@ -43,4 +45,4 @@ async def open_store(
             "A store in PostgreSQL needs the package asyncpg. Install it: pip install 'ai-whisperer[cluster]'"
         ) from error
     card = card or NodeCard(name=f"{socket.gethostname()}:{os.getpid()}.{next(_programs)}", version=__version__)
-    return await join(address, card, folder=data, patience_seconds=patience_seconds)
+    return await join(address, card, folder=data, work=work, patience_seconds=patience_seconds)

@@ -89,15 +89,17 @@ class PostgresqlStore(StoreParts):
         address: str,
         *,
         folder: str | Path | None = None,
+        work: Path | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
         host_id: str | None = None,
         enter: Callable[[], Awaitable[None]] | None = None,
     ) -> PostgresqlStore:
         """Take the database for this process, and make what is missing in it; raises a `StoreError`.
 
-        `folder` is where the files of agents are, which this process has for itself too. A connection that is lost is
-        made again for so long as there is patience; then the store has failed. With a `host_id` the database is shared
-        with other nodes: `enter` is called to join them once the tables are there, and sessions have to be claimed.
+        `folder` is where the files of agents are, which this process has for itself too, unless these are in `work`. A
+        connection that is lost is made again for so long as there is patience; then the store has failed. With a
+        `host_id` the database is shared with other nodes: `enter` is called to join them once the tables are there, and
+        sessions have to be claimed.
         """
         name = name_of(host_id) if host_id else f"whisperer {os.getpid()} {secrets.token_hex(4)}"
         place = None if folder is None else Path(folder)
@@ -131,7 +133,9 @@ class PostgresqlStore(StoreParts):
                 patience_seconds=patience_seconds,
             )
             packing = Packing(shapes, numbered_by_content=True)
-            store = cls(lane, writer, readers, packing, address=address, folder=place, lock=lock, placing=placing)
+            store = cls(
+                lane, writer, readers, packing, address=address, folder=work or place, lock=lock, placing=placing
+            )
             undo.push_async_callback(readers.close)
             if placing is None:
                 await store.finish_deletions()
