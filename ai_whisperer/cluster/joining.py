@@ -13,6 +13,7 @@ from typing import Final
 
 from ai_whisperer.cluster import judging
 from ai_whisperer.cluster.beating import BEAT_SECONDS, Beating
+from ai_whisperer.cluster.clock import ClusterClock
 from ai_whisperer.cluster.membership import Member
 from ai_whisperer.cluster.sharing import raised_min_version, with_other_settings
 from ai_whisperer.domain.nodes import NodeCard, Seen
@@ -52,8 +53,10 @@ async def join(
         raise
     if store.placing is None:
         raise TypeError("a store that is shared has claims")
+    store.clock = clock = ClusterClock()
     try:
         secret = await desk.secret()
+        clock.notice((await desk.look()).clock_ahead)
     except BaseException:
         await store.close()
         await desk.close()
@@ -62,6 +65,7 @@ async def join(
         host_id,
         card,
         secret=secret,
+        clock=clock,
         store=store,
         claims=store.placing,
         desk=desk,

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from ai_whisperer.cluster.beating import Beating
+from ai_whisperer.cluster.clock import ClusterClock
 from ai_whisperer.cluster.sharing import fair_share, is_draining, own_share
+from ai_whisperer.domain.clock import Clock, SystemClock
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
 from ai_whisperer.domain.nodes import NodeCard, Seen
 from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
@@ -28,8 +30,12 @@ class Membership(Protocol):
     """The cluster, as the one who holds sessions sees it.
 
     `is_sure`: nobody can have taken this node for dead. If not, `prove` asks, before anything is told from memory.
-    `name` is that of this node; `secret` is what nodes show to each other. Both are empty where there is no other.
+    `name` is that of this node; `secret` is what nodes show to each other. Both are empty where there is no other. All
+    nodes go by the `clock`.
     """
+
+    @property
+    def clock(self) -> Clock: ...
 
     @property
     def name(self) -> str: ...
@@ -80,6 +86,7 @@ class Alone:
     """The one process that a data folder has."""
 
     is_sure = True
+    clock = SystemClock()
     name = ""
     secret = ""
     held: Sequence[str] = ()
@@ -160,6 +167,7 @@ class Member:
         card: NodeCard,
         *,
         secret: str,
+        clock: ClusterClock,
         store: Claiming,
         claims: Claims,
         desk: Desk,
@@ -167,6 +175,7 @@ class Member:
     ) -> None:
         self.name = card.name
         self.secret = secret
+        self.clock = clock
         self._id = host_id
         self._store = store
         self._claims = claims
@@ -258,6 +267,7 @@ class Member:
             "node_sessions": ("Sessions that this node has", len(self._claims.claims), False),
             "node_beats_missed": ("Beats of this node that did not reach the database", self._beating.missed, True),
             "node_takeovers": ("Nodes that this one found gone", self._takeovers, True),
+            "node_clock_corrected_seconds": ("How far the machine's clock is behind", self.clock.ahead, False),
         }
 
     async def stop(self) -> None:
@@ -270,6 +280,7 @@ class Member:
 
     def _seen(self, seen: Seen, removed: int) -> None:
         self._takeovers += removed
+        self.clock.notice(seen.clock_ahead)
         for each in self._watchers:
             each(seen)
 

@@ -42,6 +42,8 @@ class Seen(Record, frozen=True, kw_only=True):
 
     `incarnation` changes when the database was started anew. `wanted` is how many sessions have work and nobody;
     `moving` are those of this node that are to go to another. `limits` are those of the server, as they are kept.
+    `clock_ahead` is how many seconds the clock of the database is ahead of this machine's, if the answer came soon
+    enough to tell.
     """
 
     nodes: tuple[SeenNode, ...]
@@ -49,3 +51,4 @@ class Seen(Record, frozen=True, kw_only=True):
     wanted: int = 0
     moving: tuple[str, ...] = ()
     limits: str = ""
+    clock_ahead: float | None = None

@@ -16,7 +16,7 @@ from ai_whisperer.cluster.membership import ALONE, Membership
 from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import can_be_id, checked_id
 from ai_whisperer.core.text import check_text
-from ai_whisperer.domain.clock import SystemClock, TimedIds
+from ai_whisperer.domain.clock import TimedIds
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.retention import PruneReport
 from ai_whisperer.domain.sessions import SessionRecord, SessionSummary
@@ -73,7 +73,7 @@ class SessionHost(HeldSessions):
         self._work = work
         self._create_missing = create_missing
         self.claude_folder = claude_folder
-        self._clock = SystemClock()
+        self._clock = membership.clock
         self.started_at = self._clock.now()
         manager_of = partial(
             AsyncAgentSessionManager,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.attachments import AttachmentRecord
+from ai_whisperer.domain.clock import Clock
 from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
 from ai_whisperer.domain.limits import SessionLimits
@@ -238,8 +239,12 @@ class StoreHealth(NamedTuple):
 class Store(Protocol):
     """A durable store. Reads see what is committed, nothing else.
 
-    A read may take time, and what is committed meanwhile may be missing in it.
+    A read may take time, and what is committed meanwhile may be missing in it. All who share it go by its `clock`;
+    without one by that of their machine.
     """
+
+    @property
+    def clock(self) -> Clock | None: ...
 
     def submit(self, unit: Unit) -> asyncio.Future[None]:
         """Hand over a unit. Units are committed in the order of submission, several in one group.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractContextManager, nullcontext
 
+from ai_whisperer.domain.clock import Clock
 from ai_whisperer.store.base import FailureListener, Listener, Unit
 from ai_whisperer.store.deletion import StoreDeletion
 from ai_whisperer.store.groups import GroupCommit
@@ -15,6 +16,8 @@ from ai_whisperer.store.retention import StoreRetention
 
 class StoreParts(StoreReads, StoreDeletion, StoreImport, StoreRetention):
     """A store but for its database: see `Store` for the contract."""
+
+    clock: Clock | None = None
 
     def __init__(self, groups: GroupCommit) -> None:
         StoreDeletion.__init__(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ from msgspec.structs import replace
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
+from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.cluster.joining import join
 from ai_whisperer.cluster.membership import membership_of
+from ai_whisperer.domain.clock import SystemClock
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import NodeCard
 from ai_whisperer.domain.sessions import SessionRecord
@@ -30,6 +33,7 @@ from ai_whisperer.errors import (
     StoreVersionError,
     UnknownNodeError,
 )
+from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.contract.records import task, unit_with
@@ -254,6 +258,24 @@ def test_sessions_with_work_of_a_node_that_is_gone_are_taken_in_fair_shares(
             assert [len(each) for each in shares] == [2, 2]
             assert await b.take(9) == []
             assert await b.claim("s4")
+
+    play(scenario)
+
+
+def test_a_node_whose_clock_is_ten_minutes_off_goes_by_the_database(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() - 600)
+    monkeypatch.setattr(SystemClock, "now", lambda: right() - 600)
+
+    async def scenario() -> None:
+        async with AsyncAgentSessionManager(
+            store=database, session_id="s", model_factory=lambda _: FunctionModel(lambda _: "done"), templates=()
+        ) as manager:
+            await manager.create_agent("ann")
+            (agent,) = manager.active_sessions.values()
+            assert abs(agent.record.created_at - right()) < 60
 
     play(scenario)
 

@@ -160,9 +160,9 @@ class AsyncAgentSessionManager(
         self._model = model
         self._model_factory = model_factory
         self._limits = limits_from(limits, SessionLimits)
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
-        self._ids = ids or TimedIds(self._clock, self._random)
+        self._ids = ids or TimedIds(clock or SystemClock(), self._random)
         self._trial_turn = trial_turn or TrialTurn()
         self._callback = checked_callback(notification_callback)
         self._notifying: Notifying | None = None
@@ -192,7 +192,7 @@ class AsyncAgentSessionManager(
                 self._session_id,
                 store,
                 Outside(
-                    clock=self._clock,
+                    clock=self._clock or store.clock or SystemClock(),
                     random=self._random,
                     ids=self._ids,
                     model_factory=self._model_factory,

@@ -17,7 +17,9 @@ BEAT: Final = "UPDATE host SET beat=beat+1 WHERE id=$1 RETURNING beat"
 NODES: Final = f"""
 SELECT id, name, address, version, settings, sandbox, serves, state, beat, started_at, {_HAS_LOCK} FROM host
 ORDER BY name"""
-INCARNATION: Final = "SELECT pg_postmaster_start_time()::text || ' ' || coalesce(host(inet_server_addr()), '')"
+INCARNATION: Final = """
+SELECT pg_postmaster_start_time()::text || ' ' || coalesce(host(inet_server_addr()), ''),
+  extract(epoch FROM clock_timestamp())::double precision"""
 CHORES: Final = """
 SELECT
   (SELECT count(*) FROM (SELECT 1 FROM placement WHERE writer_id IS NULL AND wanted LIMIT 10000) AS counted),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -16,6 +17,8 @@ from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
 from ai_whisperer.store.tables import Row
 
 _CLOSE_SECONDS: Final = 1.0
+_EXACT_SECONDS: Final = 0.5
+"""An answer that took longer does not tell what time it is."""
 _CONNECT_SECONDS: Final = 2.0
 """For each host of the address: one that does not even refuse must not keep a node from beating at the next."""
 
@@ -142,12 +145,17 @@ class Registry:
     async def _seen(self, connection: Connection) -> Seen:
         nodes = await _nodes(connection)
         wanted, moving, limits = await connection.fetchrow(queries.CHORES, self._id)
+        asked_at = time.time()
+        incarnation, at = await connection.fetchrow(queries.INCARNATION)
+        answered_at = time.time()
+        is_exact = 0 <= answered_at - asked_at < _EXACT_SECONDS
         return Seen(
             nodes=nodes,
-            incarnation=await connection.fetchval(queries.INCARNATION),
+            incarnation=incarnation,
             wanted=wanted,
             moving=tuple(moving),
             limits=limits,
+            clock_ahead=at - (asked_at + answered_at) / 2 if is_exact else None,
         )
 
     @asynccontextmanager
