@@ -7,6 +7,7 @@ import ssl
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.errors import InvalidInputError, UnauthorizedError
 
@@ -17,15 +18,22 @@ _TOKEN = re.compile(r"[!-~]+")
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     """The address of a server's WebSocket, and the token to show there. `url` has no secrets and can be told.
 
-    `certificate` is a file with a certificate to trust beside those that the machine trusts.
+    `certificate` is a file with a certificate to trust beside those that the machine trusts. `others` are servers that
+    will do as well, tried in their order if nobody answers here: the nodes of a cluster.
     """
 
     url: str
     token: str | None
     certificate: str | None = None
+    others: tuple[ServerAddress, ...] = ()
 
     def __repr__(self) -> str:
         return f"ServerAddress({self.url!r})"
+
+    @property
+    def named(self) -> str:
+        """The address as it is told, with those that will do as well."""
+        return " or ".join(each.url for each in (self, *self.others))
 
     @property
     def headers(self) -> dict[str, str]:
@@ -52,11 +60,19 @@ def trusting(certificate: str | None) -> ssl.SSLContext:
 def read_address(url: str, token: str | None = None, *, certificate: str | None = None) -> ServerAddress:
     """The server that is meant: its page or its WebSocket, as http(s) or ws(s), with `?token=` or without.
 
-    A token that is given beside the address counts. Raises `InvalidInputError`, or `UnauthorizedError` for a token
+    A token that is given beside the address counts. Several addresses, with commas between them, are nodes of one
+    cluster: a token in one of them is shown to all. Raises `InvalidInputError`, or `UnauthorizedError` for a token
     that cannot be one.
     """
     if not isinstance(url, str):
         raise InvalidInputError(f"The address of a server must be text, not {type(url).__name__}.")
+    first, *others = [_read(each, token, certificate) for each in url.split(",")]
+    shown = next((each.token for each in (first, *others) if each.token is not None), None)
+    rest = tuple(each if each.token is not None else replace(each, token=shown) for each in others)
+    return replace(first, token=first.token or shown, others=rest) if others else first
+
+
+def _read(url: str, token: str | None, certificate: str | None) -> ServerAddress:
     try:
         parts = urlsplit(url.strip())
         host, port = parts.hostname, parts.port

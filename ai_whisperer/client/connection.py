@@ -35,11 +35,11 @@ class Connection:
         try:
             self._link = await Link.open(self._address)
         except ToldToWaitError as error:
-            raise ConnectionLostError(f"{self._address.url} accepts no connections now: {error}") from error
+            raise ConnectionLostError(f"{self._address.named} accepts no connections now: {error}") from error
         except (UnreachableError, LinkBrokenError) as error:
             raise ConnectionLostError(
-                f"There is no answer at {self._address.url} ({error}). Start the server with `whisperer serve`, or use "
-                "the address that it printed."
+                f"There is no answer at {self._address.named} ({error}). Start the server with `whisperer serve`, or "
+                "use the address that it printed."
             ) from error
 
     async def close(self) -> None:
@@ -62,8 +62,8 @@ class Connection:
                 self._check_open()
                 if broken.was_sent:
                     raise ConnectionLostError(
-                        f"The connection to {self._address.url} broke before {method.name} was answered, so it is not "
-                        "known whether it took effect. Look at the state of things before you call again.",
+                        f"The connection to {self._address.named} broke before {method.name} was answered, so it is "
+                        "not known whether it took effect. Look at the state of things before you call again.",
                         was_sent=True,
                     ) from broken
 
@@ -91,7 +91,7 @@ class Connection:
             if self._link is not None and self._link.is_open:
                 return self._link
             if self._connecting is None:
-                self._connecting = asyncio.create_task(self._connect(), name=f"connecting to {self._address.url}")
+                self._connecting = asyncio.create_task(self._connect(), name=f"connecting to {self._address.named}")
                 self._connecting.add_done_callback(self._connected)
             try:
                 await asyncio.shield(self._connecting)
@@ -128,7 +128,7 @@ class Connection:
             else "was not sent and changed nothing"
         )
         return ConnectionLostError(
-            f"{self._address.url} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
+            f"{self._address.named} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
             f"{method.name} {outcome}. Check that the server is running.",
             was_sent=was_sent,
         )

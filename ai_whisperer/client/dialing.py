@@ -42,11 +42,20 @@ class _Connect(connect):
 
 
 async def dial(address: ServerAddress, query: str = f"{NOTIFICATIONS}={EXPLICIT}") -> ClientConnection:
-    """An open WebSocket.
+    """An open WebSocket, to the first of several that answers.
 
     Raises `UnauthorizedError` if the token is not taken, `ConnectionLostError` if the server refuses for another
     reason that stays, and `UnreachableError` if it makes sense to try again.
     """
+    for each in (address, *address.others):
+        try:
+            return await _dial(each, query)
+        except UnreachableError as error:
+            last = error
+    raise last
+
+
+async def _dial(address: ServerAddress, query: str) -> ClientConnection:
     try:
         return await _Connect(
             f"{address.url}?{query}",

@@ -351,6 +351,28 @@ def test_after_a_freeze_what_may_be_repeated_is_answered_elsewhere_and_the_rest_
         asyncio.run(scenario(a, b))
 
 
+def test_a_client_with_several_addresses_goes_on_at_another_node(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(a: Node, b: Node) -> None:
+        await set_to_work(a, "s")
+        async with Client(f"{a.url},{b.url}", TOKEN, session_id="s") as client:
+            stream = client.events(after=0)
+            reading = asyncio.create_task(read_until(stream, "agent.stopped"))
+            waiting = asyncio.gather(client.wait_task("t0"), client.wait_task("t1"))
+            await eventually(partial(client.get_task, "t1"))
+            a.kill()
+            assert {each.state for each in await waiting} == {"completed"}
+            await client.stop_agent("ann")
+            seen = [each.seq for each in await reading]
+            assert seen == list(range(1, seen[-1] + 1))
+            await stream.close()
+        (await evidence(postgresql_server, database, "s")).check()
+
+    with nodes(database, tmp_path, "a", "b") as (a, b):
+        asyncio.run(scenario(a, b))
+
+
 def test_a_client_of_a_third_node_goes_on_when_the_node_of_its_session_is_killed(
     postgresql_server: Server, database: str, tmp_path: Path
 ) -> None:
