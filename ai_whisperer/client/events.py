@@ -160,7 +160,8 @@ class EventStream:
                 if self._patience.is_over:
                     raise ConnectionLostError(
                         f"{self._address.named} could not be reached for {self._reconnect_seconds:g} seconds "
-                        f"({error}). Check that the server is running; those after {self._after or 0} are still to come."
+                        f"({error}). Check that the server is running; those after {self._after or 0} are still to "
+                        "come."
                     ) from error
                 await self._patience.pause()
         return self._socket
