@@ -25,6 +25,7 @@ from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.postgresql import copying
+from ai_whisperer.store.postgresql.migrating import latest_version
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.postgresql import Server
@@ -193,13 +194,16 @@ def test_the_commands_look_after_the_database(
         assert main(["store", "check", address]) == 0
         assert "no tables yet" in capsys.readouterr().out
         assert main(["store", "migrate", address, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == {"before": 0, "after": 23}
+        assert json.loads(capsys.readouterr().out) == {"before": 0, "after": latest_version()}
         asyncio.run(live(tmp_path, None))
         assert main(["store", "copy", str(tmp_path), address]) == 0
         assert "and compared them all" in capsys.readouterr().out
         assert main(["store", "check", "--store", address, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["schema"] == 23
+        assert json.loads(capsys.readouterr().out)["schema"] == latest_version()
         assert main(["backup", str(tmp_path / "x.zip"), "--store", address]) != 0
+        there = ["--store", address, "--data", str(tmp_path)]
+        assert main(["export", "unlisted", str(tmp_path / "session.zip"), *there]) == 1
+        assert "There is no session 'unlisted'" in capsys.readouterr().err
     assert main(["store", "check"]) == 1
     assert "Name the database" in capsys.readouterr().err
     assert main(["store", "check", "mysql://HOST/db"]) == 1

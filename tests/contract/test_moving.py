@@ -310,6 +310,30 @@ def test_an_export_is_readable(lived: Path, tmp_path: Path) -> None:
     assert notes[0]["params"]["agentId"] == "ann"
 
 
+def test_a_session_in_postgresql_is_exported_as_it_is_from_a_folder(
+    lived: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+    from ai_whisperer.store.postgresql.copying import copy_folder
+
+    database = str(request.getfixturevalue("database"))
+    asyncio.run(copy_folder(lived, database))
+    files = [tmp_path / "folder.zip", tmp_path / "database.zip"]
+    reports = [export_session(lived, "default", files[0]), export_session(lived, "default", files[1], store=database)]
+    assert reports[0].rows == reports[1].rows
+    assert reports[0].files == reports[1].files == 1
+    contents = []
+    for file in files:
+        with zipfile.ZipFile(file) as archive:
+            contents.append({name: archive.read(name) for name in archive.namelist() if name != MANIFEST})
+    assert contents[0] == contents[1]
+    with pytest.raises(UnknownSessionError, match="There are: default"):
+        export_session(lived, "none", tmp_path / "none.zip", store=database)
+    import_into_folder(tmp_path / "new", files[1])
+    assert rows_of(tmp_path / "new") == rows_of(lived)
+    assert asyncio.run(notes_of(tmp_path / "new")) == asyncio.run(notes_of(lived))
+
+
 def test_a_session_whose_id_is_taken_is_not_imported(lived: Path, tmp_path: Path) -> None:
     export_session(lived, "default", tmp_path / "s.zip")
     before = rows_of(lived)

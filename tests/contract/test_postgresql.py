@@ -27,6 +27,7 @@ from ai_whisperer.store.postgresql import connecting, migrating
 from ai_whisperer.store.postgresql import lane as lanes
 from ai_whisperer.store.postgresql.addresses import hosts_apart, shown
 from ai_whisperer.store.postgresql.statements import TYPES
+from ai_whisperer.store.postgresql.migrating import latest_version
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.tables import DELETION, OF_A_SESSION, SESSION, SHAPE, Table
@@ -207,7 +208,7 @@ def test_an_empty_database_gets_its_tables_and_a_newer_or_foreign_one_is_left_al
         postgresql_server.run("UPDATE whisperer.meta SET version=9999", name)
         with pytest.raises(StoreVersionError, match=r"has version 9999.*Upgrade AI Whisperer; nothing was changed"):
             run(opened)
-        postgresql_server.run("UPDATE whisperer.meta SET version=23, state='copying'", name)
+        postgresql_server.run(f"UPDATE whisperer.meta SET version={latest_version()}, state='copying'", name)  # noqa: S608
         with pytest.raises(StoreInUseError, match="whisperer store copy"):
             run(opened)
         postgresql_server.run("DROP TABLE whisperer.meta", name)

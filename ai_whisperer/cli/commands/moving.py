@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     command(app, backup, restore, settings=("data",))
-    command(app, export_session, settings=("data",))
+    command(app, export_session, settings=("data", "store", "work"))
     command(app, import_session)
 
 
@@ -76,8 +76,9 @@ def export_session(
     """
     from ai_whisperer import export_session as write
 
+    values = call.settings.values
     with _progress(call, "Exporting") as tell:
-        report = write(_folder_of(call, "sessions in it are not exported yet"), session, file, on_progress=tell)
+        report = write(values.work or values.data, session, file, store=values.store, on_progress=tell)
     call.output.told(report, f"Wrote session {report.session_id} to {report.file}: {_contents(report)}.")
 
 
