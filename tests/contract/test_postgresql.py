@@ -26,8 +26,8 @@ from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql import connecting, migrating
 from ai_whisperer.store.postgresql import lane as lanes
 from ai_whisperer.store.postgresql.addresses import hosts_apart, shown
-from ai_whisperer.store.postgresql.statements import TYPES
 from ai_whisperer.store.postgresql.migrating import latest_version
+from ai_whisperer.store.postgresql.statements import TYPES
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.tables import DELETION, OF_A_SESSION, SESSION, SHAPE, Table
