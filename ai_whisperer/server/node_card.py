@@ -18,22 +18,22 @@ _IN_COMMON = ("model", "create_missing", "claude_folder", "limits", "session", "
 """A session that moves to another node should find these as they were. Of folders and servers the names count."""
 
 
-def card_of(settings: Settings, *, port: int, tools: ToolBox) -> NodeCard:
-    """The card of a server with these settings that listens on the port."""
+def card_of(settings: Settings, *, port: int, tools: ToolBox, sandbox: str) -> NodeCard:
+    """The card of a server with these settings that listens on the port; `sandbox` is what holds programs there."""
     return NodeCard(
         name=settings.node or f"{socket.gethostname()}:{port}",
         address=(settings.advertise or own_url(settings, port)).rstrip("/"),
         version=__version__,
-        settings=_digest(settings, tools),
-        sandbox=settings.sandbox,
+        settings=_digest(settings, tools, sandbox),
+        sandbox=sandbox,
         serves=True,
     )
 
 
-def _digest(settings: Settings, tools: ToolBox) -> str:
+def _digest(settings: Settings, tools: ToolBox, sandbox: str) -> str:
     """Differs where what is to be in common does; tells nothing of it."""
     common: dict[str, object] = {name: getattr(settings, name) for name in _IN_COMMON}
     common |= {"folders": sorted(settings.folders), "mcp": sorted(settings.mcp)}
-    common["work"] = mark_of(settings)
+    common |= {"work": mark_of(settings), "sandbox": sandbox}
     common["tools"] = sorted(each.name for each in tools.tools)
     return hashlib.sha256(msgspec.json.encode(common, order="deterministic", enc_hook=str)).hexdigest()[:16]

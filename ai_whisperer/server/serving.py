@@ -155,11 +155,14 @@ async def running(
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listening.close)
         port = listening.getsockname()[1]
+        sandbox = ChosenSandbox(settings.sandbox)
+        stack.push_async_callback(sandbox.close)
+        level = settings.sandbox if settings.store is None else await _level_of(sandbox)
         store = await open_store(
             settings.data,
             settings.store,
             patience_seconds=settings.store_patience_seconds,
-            card=card_of(settings, port=port, tools=toolbox),
+            card=card_of(settings, port=port, tools=toolbox, sandbox=level),
             work=settings.work,
         )
         stack.push_async_callback(store.close)
@@ -169,8 +172,6 @@ async def running(
             remember_secret(each)
         if settings.agent_log is not None:
             stack.callback(export_agents(settings.agent_log, settings))
-        sandbox = ChosenSandbox(settings.sandbox)
-        stack.push_async_callback(sandbox.close)
         templates = templates_of(settings, check_model=name_check(model_factory))
         await asyncio.to_thread(_tell_broken, templates)
         host = SessionHost(
@@ -208,6 +209,13 @@ async def running(
                 finally:
                     await duties.close()
                     await host.close(grace_seconds=settings.shutdown_grace_seconds)
+
+
+async def _level_of(sandbox: ChosenSandbox) -> str:
+    """What holds programs here, which the other nodes are told."""
+    with contextlib.suppress(SandboxError, OSError):
+        await sandbox.choose()
+    return sandbox.name
 
 
 def gateway_of(host: SessionHost, store: Store, settings: Settings) -> Gateway | None:
