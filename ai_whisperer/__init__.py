@@ -99,8 +99,8 @@ if TYPE_CHECKING:
     from ai_whisperer.store.sqlite.backup import backup as backup
     from ai_whisperer.store.sqlite.backup import restore as restore
     from ai_whisperer.store.sqlite.custody import accept_loss as accept_loss
-    from ai_whisperer.store.sqlite.transfer import export_session as export_session
     from ai_whisperer.store.sqlite.transfer import import_into_folder as import_into_folder
+    from ai_whisperer.store.transfer import export_session as export_session
     from ai_whisperer.task_stream import TaskStream as TaskStream
     from ai_whisperer.templates.library import TemplateLibrary as TemplateLibrary
     from ai_whisperer.templates.library import load_template as load_template
@@ -140,7 +140,8 @@ _HOMES = {
     ),
     "store.sqlite.backup": "backup restore",
     "store.sqlite.custody": "accept_loss",
-    "store.sqlite.transfer": "export_session import_into_folder",
+    "store.sqlite.transfer": "import_into_folder",
+    "store.transfer": "export_session",
     "task_stream": "TaskStream",
     "templates.library": "TemplateLibrary load_template",
     "templates.parsing": "Template",

@@ -13,6 +13,8 @@ from ai_whisperer.errors import InvalidInputError, UnauthorizedError
 
 _SCHEMES = {"http": "ws", "ws": "ws", "https": "wss", "wss": "wss"}
 _TOKEN = re.compile(r"[!-~]+")
+_BETWEEN = re.compile(r",(?=\s*[a-zA-Z]*://)|,\s*\Z")
+"""What stands between two addresses: a token may have a comma in it."""
 
 
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +68,7 @@ def read_address(url: str, token: str | None = None, *, certificate: str | None 
     """
     if not isinstance(url, str):
         raise InvalidInputError(f"The address of a server must be text, not {type(url).__name__}.")
-    first, *others = [_read(each, token, certificate) for each in url.split(",")]
+    first, *others = [_read(each, token, certificate) for each in _BETWEEN.split(url)]
     shown = next((each.token for each in (first, *others) if each.token is not None), None)
     rest = tuple(each if each.token is not None else replace(each, token=shown) for each in others)
     return replace(first, token=first.token or shown, others=rest) if others else first

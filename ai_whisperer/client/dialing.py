@@ -19,6 +19,8 @@ _UNAUTHORIZED = 401
 _TOO_MANY_GUESSES = 429
 _FIRST_TEMPORARY = 500
 _GOODBYE_SECONDS = 2.0
+_NEXT_SECONDS = 3.0
+"""So long one of several servers may take until the next is tried."""
 _ANSWER_SECONDS = 30.0
 """So long a server may take to show that it is one."""
 
@@ -49,7 +51,10 @@ async def dial(address: ServerAddress, query: str = f"{NOTIFICATIONS}={EXPLICIT}
     """
     for each in (address, *address.others):
         try:
-            return await _dial(each, query)
+            async with asyncio.timeout(_NEXT_SECONDS if address.others else None):
+                return await _dial(each, query)
+        except TimeoutError:
+            last = UnreachableError("it does not answer in time")
         except UnreachableError as error:
             last = error
     raise last

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Final
 
 from ai_whisperer.domain.clock import SystemClock
@@ -19,7 +18,6 @@ class ClusterClock(SystemClock):
 
     def __init__(self) -> None:
         self._ahead = 0.0
-        self._lock = threading.Lock()
 
     @property
     def ahead(self) -> float:
@@ -33,12 +31,11 @@ class ClusterClock(SystemClock):
         """Take note of how far the database was ahead just now, if that is known."""
         if ahead is None:
             return
-        with self._lock:
-            least = TOLERATED_SECONDS / 2 if self._ahead else TOLERATED_SECONDS  # or it would go to and fro
-            wanted = ahead if abs(ahead) > least else 0.0
-            if bool(wanted) == bool(self._ahead) and abs(wanted - self._ahead) <= TOLERATED_SECONDS:
-                return
-            self._ahead = wanted
+        least = TOLERATED_SECONDS / 2 if self._ahead else TOLERATED_SECONDS  # or it would go to and fro
+        wanted = ahead if abs(ahead) > least else 0.0
+        if bool(wanted) == bool(self._ahead) and abs(wanted - self._ahead) <= TOLERATED_SECONDS:
+            return
+        self._ahead = wanted
         if wanted:
             side = "behind" if wanted > 0 else "ahead of"
             _log.warning(

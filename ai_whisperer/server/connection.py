@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 from ai_whisperer.errors import (
     ClosedError,
     ConnectionLostError,
-    SessionElsewhereError,
     TooManyRequestsError,
     WhispererError,
 )
@@ -38,12 +37,13 @@ from ai_whisperer.server.socket import framed
 from ai_whisperer.settings import Settings
 
 if TYPE_CHECKING:
+    from ai_whisperer.server.gateway.detour import Asked
     from ai_whisperer.server.gateway.gateway import Gateway
 
 _log = logging.getLogger(__name__)
 _nothing = nullcontext()
 
-_CLOSED = "The session was closed while the request was under way: it was deleted, or the server is ending."
+_CLOSED = "The session was closed while the request was under way: it was deleted or moved, or the server is ending."
 _LATE = (WAIT_TASK, ACQUIRE_LOCK)
 """The methods that wait for what others do."""
 _NOT_ENTERED = (DELETE_SESSION, MOVE_SESSION)
@@ -122,9 +122,11 @@ class Connection:
             await self._feeds.close()
             for waiting in self._waits:
                 waiting.cancel()
-            await asyncio.gather(*self._pending, return_exceptions=True)
-            if self._detour is not None:
-                self._detour.close()
+            try:
+                await asyncio.gather(*self._pending, return_exceptions=True)
+            finally:
+                if self._detour is not None:
+                    self._detour.close()
 
     async def _begin(self, message: str | bytes) -> None:
         """Begin to answer, and come back when there is room for more."""
@@ -151,6 +153,8 @@ class Connection:
         """
         call = frame.entries[0] if len(frame.entries) == 1 else None
         if not isinstance(call, Call) or not call.is_answered or frame.is_batch or self._to_begin or self._entering:
+            return False
+        if self._detour is not None and self._detour.is_busy:
             return False
         answer = ANSWERS.get(call.method)
         if not isinstance(answer, Read | Fact) or not self._outbox.is_ready:
@@ -236,13 +240,7 @@ class Connection:
             with self._only_waiting() if method in _LATE else _nothing:
                 if self._detour is None or not isinstance(params, InSession):
                     return await self._answered_here(method, params, request_id)
-                return await self._detour.result_of(
-                    method,
-                    params,
-                    bytes(call.params),
-                    partial(self._answered_here, method, params, request_id),
-                    follows=self._is_to_follow(method, params),
-                )
+                return await self._detour.result_of(self._asked(method, params, bytes(call.params), request_id))
         except RpcError as error:
             outcome = str(error.code)
             raise
@@ -264,9 +262,28 @@ class Connection:
             self._metrics.count_request(known, outcome=outcome, seconds=self._loop.time() - began_at)
             _log.debug("request %s %s by %s: %s", request_id, known, self._caller.principal, outcome)
 
+    def _asked(self, method: Method[Any, Any], params: InSession, written: bytes, request_id: str) -> Asked:
+        from ai_whisperer.server.gateway.detour import Asked  # loaded with the gateway
+
+        return Asked(
+            method=method,
+            params=params,
+            written=written,
+            enter=partial(self._entered, method, params),
+            answer=partial(self._answered, method, params, request_id),
+            is_to_follow=partial(self._is_to_follow, method, params),
+            waits=method in _LATE,
+        )
+
     async def _answered_here(self, method: Method[Any, Any], params: Params, request_id: str) -> bytes:
+        await self._entered(method, params)
+        return await self._answered(method, params, request_id)
+
+    async def _entered(self, method: Method[Any, Any], params: Params) -> None:
         if isinstance(params, InSession) and method not in _NOT_ENTERED:
             await self._enter(method, params)
+
+    async def _answered(self, method: Method[Any, Any], params: Params, request_id: str) -> bytes:
         with called_by(f"request:{request_id}"):
             return method.write_result(await ANSWERS[method.name](self._caller, params))
 
@@ -284,16 +301,9 @@ class Connection:
         if not waits and host.open_session(principal, session_id) is not None:
             return
         async with self._entering.setdefault(session_id, asyncio.Lock()):
-            if self._detour is not None:
-                self._detour.check_here(session_id)  # those before it may have found out
-            try:
-                if method in IN_NEW_SESSIONS:
-                    await host.create_if_missing(principal, session_id)
-                session = await host.session(principal, session_id)
-            except SessionElsewhereError as elsewhere:
-                if self._detour is not None:
-                    self._detour.learn(session_id, elsewhere)
-                raise
+            if method in IN_NEW_SESSIONS:
+                await host.create_if_missing(principal, session_id)
+            session = await host.session(principal, session_id)
             if self._is_to_follow(method, params):
                 record = await host.get(principal, session_id)
                 self._feeds.follow(session, self._outbox, created_at=record.created_at)

@@ -194,13 +194,13 @@ class Feed:
                 if self._audience is not None and await self._audience.joined(self, subscription):
                     return
                 await asyncio.sleep(0)  # whoever has much to catch up with holds nobody up
+            further = await self._onward(self.sent)
         except WhispererError as failure:
             self.outbox.drop(CLOSED_BY_FAILURE, failure.code)
         except Exception:  # noqa: BLE001 - logged, and the client is told: it must not wait for ever
             _log.exception("the feed of session %s failed", self._session_id)
             self.outbox.drop(CLOSED_BY_FAILURE, "internal")
         else:
-            further = await self._onward(self.sent)
             if further is not None:
                 self.go_alone(further)
                 return

@@ -82,25 +82,22 @@ class Gate:
         if found is not None:
             self._guesses.was_right(address)
             return found
+        return self._wrong(address, f"The token is wrong. {_HOW_TO_COME_IN}")
+
+    def _wrong(self, address: str | None, told: str) -> Denial:
         wait = self._guesses.was_wrong(address)
-        if wait is not None:
-            return _too_many(wait)
-        return Denial(401, f"The token is wrong. {_HOW_TO_COME_IN}", is_wrong_token=True)
+        return Denial(401, told, is_wrong_token=True) if wait is None else _too_many(wait)
 
     def check_node(self, request: HTTPConnection, membership: Membership) -> Denial | None:
-        """None if the request comes from another node of the same cluster, and is meant for this one."""
+        """None if the request comes from another node of the same cluster, and is meant for this one.
+
+        The secret cannot be guessed: nodes need not wait, whoever else guesses.
+        """
         given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
         address = request.client.host if request.client else None
-        wait = self._guesses.seconds_to_wait(address)
-        if wait is not None:
-            return _too_many(wait)
         if not hmac.compare_digest(membership.secret.encode(), given):
-            wait = self._guesses.was_wrong(address)
-            if wait is not None:
-                return _too_many(wait)
-            return Denial(
-                401, "Only nodes of the same cluster connect here. The WebSocket is at /ws.", is_wrong_token=True
-            )
+            return self._wrong(address, "Only nodes of the same cluster connect here. The WebSocket is at /ws.")
+        self._guesses.was_right(address)
         meant = request.query_params.get(wire.TO, "")
         if meant != membership.name:
             return Denial(

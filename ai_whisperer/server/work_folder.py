@@ -29,13 +29,15 @@ def check_work(settings: Settings) -> None:
         )
     try:
         settings.work.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            descriptor = os.open(settings.work / _MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(secrets.token_hex(8))
+        made = secrets.token_hex(8)
+        draft = settings.work / f"{_MARK}.{made}"
+        draft.write_text(made, encoding="ascii")
+        try:
+            with suppress(FileExistsError):
+                os.link(draft, settings.work / _MARK)  # whole, or not at all
+        finally:
+            draft.unlink()
         mark_of(settings)
-        if not os.access(settings.work, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"The folder '{settings.work}' of the setting work cannot be used ({error}). Mount it, let the user of the "

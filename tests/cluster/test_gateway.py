@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
+from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -27,12 +28,15 @@ from ai_whisperer.errors import (
     ConnectionLostError,
     DuplicateIdError,
     InvalidInputError,
+    StoreError,
     UnknownAgentError,
     UnknownSessionError,
 )
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.server.gateway import detour
+from ai_whisperer.server.gateway.far_log import FarLog
 from ai_whisperer.server.gateway.gateway import Gateway
 from ai_whisperer.server.gateway.link import Channel
 from ai_whisperer.server.serving import RunningServer, running
@@ -106,7 +110,13 @@ class Wire:
         self.told: list[dict[str, Any]] = []
 
     async def call(self, method: str, **params: Any) -> Any:
+        await self.send(method, **params)
+        return await self.answer()
+
+    async def send(self, method: str, **params: Any) -> None:
         await self._socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+
+    async def answer(self) -> Any:
         while "id" not in (message := json.loads(await self._socket.recv())):
             self.told.append(message)
         return message
@@ -287,7 +297,7 @@ def test_a_call_whose_answer_is_lost_between_nodes_is_repeated_only_under_an_id(
             assert (await wire.call("mail.list", sessionId="s"))["result"] == {"mails": []}
             monkeypatch.setattr(Channel, "take", lose)
             if is_planted:
-                monkeypatch.setattr(detour, "_is_repeatable", lambda *_: True)
+                monkeypatch.setattr(detour.Asked, "is_repeatable", True)
             told = await wire.call("mail.send", **mail)
             assert ("error" in told) is not is_planted
             if not is_planted:
@@ -301,6 +311,90 @@ def test_a_call_whose_answer_is_lost_between_nodes_is_repeated_only_under_an_id(
             assert len(await pair.of_a.mailbox("ann")) == given + 1
 
     in_a_pair(database, tmp_path, scenario)
+
+
+def test_requests_that_a_client_sends_without_waiting_keep_their_order_from_the_first_on(
+    database: str, tmp_path: Path
+) -> None:
+    async def scenario(pair: Pair) -> None:
+        async with wire_to(pair.b) as wire:
+            await wire.send("async.createAgent", sessionId="s", agentId="bob")
+            for number in range(TASKS):
+                if number == TASKS // 2:
+                    break_links(pair.b)
+                await wire.send("async.sendTask", sessionId="s", agentId="bob", prompt="go", taskId=f"t{number}")
+            await wire.send("mail.send", sessionId="s", to="bob", subject="Hello", body=".", mailId="m")
+            answers = [await wire.answer() for _ in range(TASKS + 2)]
+            assert [each.get("error") for each in answers] == [None] * (TASKS + 2)
+            queued = [note for note in await pair.of_a.notifications() if note.name == "async.task.queued"]
+            assert [note.params["taskId"] for note in queued][:TASKS] == [f"t{number}" for number in range(TASKS)]
+            last = (await pair.of_a.notifications())[-1].seq
+            told = await wire.until(lambda note: note["params"]["seq"] >= last)
+            seen = [each["params"]["seq"] for each in told]
+            assert seen == list(range(seen[0], seen[-1] + 1)), "the client follows once, and misses nothing"
+
+    in_a_pair(database, tmp_path, scenario)
+
+
+def test_who_follows_a_far_session_that_is_deleted_while_it_reads_the_store_is_told_and_reads_no_more(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    read = FarLog.stored_after
+    deleting: Callable[[], Awaitable[object]]
+
+    async def counted_read(log: FarLog, cursor: int) -> list[Notification]:
+        nonlocal reads
+        reads += 1
+        if reads == 1:
+            await deleting()
+        return await read(log, cursor)
+
+    async def scenario(pair: Pair) -> None:
+        nonlocal deleting
+        await pair.of_a.run_task("ann", "go")
+        deleting = partial(pair.of_a.delete_session, "s")
+        monkeypatch.setattr(FarLog, "stored_after", counted_read)
+        async with wire_to(pair.b) as wire:
+            await wire.call("events.subscribe", sessionId="s", after=0)
+            assert (await wire.until(lambda note: note["method"] == "session.closed"))[-1]
+            assert reads < 10
+
+    in_a_pair(database, tmp_path, scenario)
+
+
+def test_nobody_reads_the_log_of_another_who_has_made_a_session_with_the_same_id(database: str, tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        store = pair.b._host._store
+        told = Subscribed(session_id="s", after=0, last_seq=1, created_at=(await store.session("s")).created_at)  # type: ignore[union-attr]
+        for principal, created_at, is_told in (("local", 0.0, True), ("local", 1.0, False), ("other", 0.0, False)):
+            log = FarLog(
+                store,
+                replace(told, created_at=told.created_at + created_at),
+                principal=principal,
+                on_deltas=lambda _: None,
+                on_unused=lambda _: None,
+            )
+            assert bool(await log.stored_after(0)) is is_told
+
+    in_a_pair(database, tmp_path, scenario)
+
+
+def test_a_client_whose_log_is_not_found_any_more_is_dropped_with_the_reason(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nowhere(*_: object, **__: object) -> None:
+        raise StoreError("The database does not answer.")
+
+    async def dropped(pair: Pair) -> None:
+        async with wire_to(pair.a) as wire:
+            await wire.call("events.subscribe", sessionId="s")
+            monkeypatch.setattr(detour.Detour, "_asked", nowhere)
+            await pair.a._host.let_go("s", grace_seconds=0)
+            with pytest.raises(ConnectionClosed, match=r"1011.*store"):
+                await wire.until(lambda note: note["method"] == "session.closed")
+
+    in_a_pair(database, tmp_path, dropped)
 
 
 def test_only_nodes_of_the_cluster_come_in_and_only_to_the_one_they_mean(database: str, tmp_path: Path) -> None:
@@ -331,6 +425,7 @@ def test_after_a_freeze_what_may_be_repeated_is_answered_elsewhere_and_the_rest_
         await set_to_work(a, "s")
         async with b.client("s") as client:
             stream = client.events(after=0)
+            first = await anext(stream)
             assert await client.list_agents()
             a.freeze()
             asked = asyncio.gather(client.list_agents(), client.wait_task("t0"), client.wait_task("t1"))
@@ -342,7 +437,8 @@ def test_after_a_freeze_what_may_be_repeated_is_answered_elsewhere_and_the_rest_
             assert {each.state for each in tasks} == {"completed"}
             found = await evidence(postgresql_server, database, "s")
             found.check()
-            assert [(await anext(stream)).seq for _ in found.log] == [seq for seq, _ in found.log]
+            seen = [first.seq, *[(await anext(stream)).seq for _ in found.log[1:]]]
+            assert seen == [seq for seq, _ in found.log]
             await stream.close()
         a.thaw()
         assert (await asyncio.to_thread(a.process.ended)).code == 1
@@ -383,7 +479,7 @@ def test_a_client_of_a_third_node_goes_on_when_the_node_of_its_session_is_killed
         await set_to_work(a, "s")
         async with b.client("s") as client:
             stream = client.events(after=0)
-            reading = asyncio.create_task(read_until(stream, "nothing"))
+            first = await anext(stream)
             waiting = asyncio.create_task(client.wait_task("t1"))
             await eventually(partial(client.get_task, "t1"))
             a.kill()
@@ -392,9 +488,8 @@ def test_a_client_of_a_third_node_goes_on_when_the_node_of_its_session_is_killed
             found = await evidence(postgresql_server, database, "s")
             found.check()
             assert found.holder in ("b", "c")
-            reading.cancel()
-            stream = client.events(after=0)
-            assert [(await anext(stream)).seq for _ in found.log] == [seq for seq, _ in found.log]
+            seen = [first.seq, *[(await anext(stream)).seq for _ in found.log[1:]]]
+            assert seen == [seq for seq, _ in found.log]
             await stream.close()
         async with c.client("s") as client:
             assert [each.agent_id for each in await client.list_agents()] == ["ann"]

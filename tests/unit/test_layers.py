@@ -92,6 +92,7 @@ KNOW_SQLITE = {
     "examples/account.py",
     "runtime/life/store.py",
     "store/postgresql/copying.py",
+    "store/transfer.py",
     "testing/disk.py",
     "testing/faulty_vfs.py",
 }
@@ -105,6 +106,7 @@ KNOW_POSTGRESQL = {
     "cli/doctor/folder.py",
     "cluster/joining.py",
     "runtime/life/store.py",
+    "store/transfer.py",
 }
 """The same for PostgreSQL."""
 

@@ -20,7 +20,12 @@ def test_a_token_that_is_given_beside_them_counts_for_all() -> None:
     assert {(each.token, each.certificate) for each in (first, *first.others)} == {("secret", "ca.pem")}
 
 
-@pytest.mark.parametrize("url", ["http://a:1,", ",", "http://a:1,b"])
+def test_a_token_may_have_a_comma_in_it() -> None:
+    given = "one,two"
+    assert read_address(f"http://a:1/?token={given}").token == given
+
+
+@pytest.mark.parametrize("url", ["http://a:1,", ",", "http://a:1,tcp://b"])
 def test_each_of_them_must_be_an_address(url: str) -> None:
     with pytest.raises(InvalidInputError, match="is not the address of a server"):
         read_address(url)

@@ -162,7 +162,7 @@ class AsyncAgentSessionManager(
         self._limits = limits_from(limits, SessionLimits)
         self._clock = clock
         self._random = random or chance.Random()  # noqa: S311 - ids and jitter, no secrets
-        self._ids = ids or TimedIds(clock or SystemClock(), self._random)
+        self._ids = ids
         self._trial_turn = trial_turn or TrialTurn()
         self._callback = checked_callback(notification_callback)
         self._notifying: Notifying | None = None
@@ -185,6 +185,7 @@ class AsyncAgentSessionManager(
         store = self._given_store
         if store is None:
             store = await open_store(self._data, self._address)
+        clock = self._clock or store.clock or SystemClock()
         is_claimed = False
         try:
             is_claimed = await store.claim(self._session_id)
@@ -192,9 +193,9 @@ class AsyncAgentSessionManager(
                 self._session_id,
                 store,
                 Outside(
-                    clock=self._clock or store.clock or SystemClock(),
+                    clock=clock,
                     random=self._random,
-                    ids=self._ids,
+                    ids=self._ids or TimedIds(clock, self._random),
                     model_factory=self._model_factory,
                     default_model=self._model,
                     tools=self._tools,

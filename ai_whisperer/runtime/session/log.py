@@ -140,8 +140,7 @@ class Subscription:
 
     async def __anext__(self) -> Notification:
         while (note := self._next()) is None:
-            if self._is_behind:
-                await self._catch_up()
+            if self._is_behind and await self._catch_up():
                 continue
             if self._bus.closed:
                 self.close()
@@ -175,12 +174,14 @@ class Subscription:
         """Whether all that has come was read."""
         return self.cursor >= self._bus.last_seq and not self._deltas
 
-    async def _catch_up(self) -> None:
-        """Read on in the store."""
+    async def _catch_up(self) -> bool:
+        """Read on in the store; False if there is nothing any more, so that all there is to wait for is the end."""
         cursor = self.cursor
         page = await self._bus.stored_after(cursor)
-        if self.cursor == cursor and not self._page:  # nobody else has read on meanwhile
-            self._page.extend(page)
+        if self.cursor != cursor or self._page:  # somebody else has read on meanwhile
+            return True
+        self._page.extend(page)
+        return bool(page)
 
     def _next(self) -> Notification | None:
         """The next one, if it is in memory."""

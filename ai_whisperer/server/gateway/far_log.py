@@ -27,19 +27,26 @@ class FarLog(NotificationBus):
         store: Store,
         told: Subscribed,
         *,
+        principal: str,
         on_deltas: Callable[[FarLog], None],
         on_unused: Callable[[FarLog], None],
     ) -> None:
-        """`told` is what the other node said of the log; `on_deltas` is called when pieces of streams are wanted."""
+        """`told` is what the other node said of the log, which belongs to the `principal`.
+
+        `on_deltas` is called when pieces of streams become wanted, or no longer are.
+        """
         reads = Reads(store, told.session_id)
         super().__init__(told.session_id, store, reads, last_seq=told.last_seq, first_seq=told.first_seq)
         self.session_id = told.session_id
         self.created_at = told.created_at
+        self.principal = principal
         self.deltas = False
         self._on_deltas = on_deltas
         self._on_unused = on_unused
         self._users = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.is_followed = asyncio.Event()
+        """Set while the other node tells what happens, and as much of it as is wanted."""
 
     @contextmanager
     def used(self) -> Iterator[FarLog]:
@@ -51,8 +58,11 @@ class FarLog(NotificationBus):
             self._users -= 1
             self._look_whether_used()
 
-    async def reached(self, seq: int) -> None:
-        """Wait until the log has come to this number, or is closed."""
+    async def reached(self, seq: int, *, deltas: bool = False) -> None:
+        """Wait until the log has come to this number, and pieces of streams come too if wanted; or it is closed."""
+        if deltas:
+            self._want_deltas()
+            await self.is_followed.wait()
         if self.last_seq < seq and not self.closed:
             reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((seq, reached))
@@ -78,17 +88,27 @@ class FarLog(NotificationBus):
 
     def subscribe(self, *, after: int, deltas: bool, of_task: str | None = None) -> Subscription:
         subscription = super().subscribe(after=after, deltas=deltas, of_task=of_task)
-        if deltas and not self.deltas:
+        if deltas:
+            self._want_deltas()
+        return subscription
+
+    def _want_deltas(self) -> None:
+        if not self.deltas:
             self.deltas = True
             self._on_deltas(self)
-        return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         super().unsubscribe(subscription)
         self._look_whether_used()
+        if self.deltas and not self.wants_deltas and not self.closed:
+            self.deltas = False
+            self._on_deltas(self)
 
     async def stored_after(self, cursor: int) -> list[Notification]:
         found = await super().stored_after(cursor)
+        record = await self._store.session(self.session_id)
+        if record is None or (record.owner, record.created_at) != (self.principal, self.created_at):
+            return []  # it was deleted; what was read may be of another that has its id
         if found and found[0].seq > cursor + 1:  # the log has no gaps: what is missing was pruned, and not told yet
             self.first_seq = found[0].seq
             self.check_kept(cursor)
@@ -96,6 +116,7 @@ class FarLog(NotificationBus):
 
     def close(self, failure: BaseException | None = None) -> None:
         super().close(failure)
+        self.is_followed.set()  # nobody need wait for it any more
         self._tell_waiting()
 
     def _look_whether_used(self) -> None:

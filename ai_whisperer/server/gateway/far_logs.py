@@ -15,6 +15,7 @@ from ai_whisperer.domain.notifications.sessions import SessionClosed
 from ai_whisperer.errors import (
     ClosedError,
     ConnectionLostError,
+    InvalidInputError,
     LogPrunedError,
     SessionElsewhereError,
     UnknownSessionError,
@@ -22,7 +23,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.protocol.errors import from_rpc
 from ai_whisperer.protocol.jsonrpc import RpcError
-from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe, Subscribed, note_in
+from ai_whisperer.protocol.subscriptions import SUBSCRIBE, UNSUBSCRIBE, Subscribe, Subscribed, Unsubscribe, note_in
 from ai_whisperer.server.gateway.far_log import FarLog
 from ai_whisperer.server.gateway.neighbours import Neighbours, Place
 from ai_whisperer.server.host import SessionHost
@@ -42,20 +43,19 @@ class FarLogs:
         self._store = store
         self._neighbours = neighbours
         self._chance = chance
-        self._logs: dict[str, FarLog] = {}
+        self._logs: dict[tuple[str, str], FarLog] = {}
         self._following: dict[FarLog, asyncio.Task[None]] = {}
-        self._principals: dict[FarLog, str] = {}
 
     def of(self, principal: str, told: Subscribed) -> FarLog:
         """The log of which another node has just told this to its owner."""
-        log = self._logs.get(told.session_id)
+        key = principal, told.session_id
+        log = self._logs.get(key)
         if log is not None and (log.closed or log.created_at != told.created_at):
             self._end(log)
             log = None
         if log is None:
-            log = FarLog(self._store, told, on_deltas=self._follow_again, on_unused=self._end)
-            self._logs[told.session_id] = log
-            self._principals[log] = principal
+            log = FarLog(self._store, told, principal=principal, on_deltas=self._follow_again, on_unused=self._end)
+            self._logs[key] = log
             self._follow_again(log)
         return log
 
@@ -71,9 +71,9 @@ class FarLogs:
         await asyncio.gather(*following, return_exceptions=True)
 
     def _end(self, log: FarLog) -> None:
-        if self._logs.get(log.session_id) is log:
-            del self._logs[log.session_id]
-        self._principals.pop(log, None)
+        key = log.principal, log.session_id
+        if self._logs.get(key) is log:
+            del self._logs[key]
         following = self._following.pop(log, None)
         if following is not None:
             following.cancel()
@@ -82,10 +82,13 @@ class FarLogs:
 
     def _follow_again(self, log: FarLog) -> None:
         """Follow the log from where it has come to, with what is wanted of it now."""
+        if log.closed:
+            return
+        log.is_followed.clear()
         former = self._following.get(log)
         if former is not None:
             former.cancel()
-        following = self._follow(log, self._principals[log])
+        following = self._follow(log, log.principal)
         self._following[log] = asyncio.create_task(following, name=f"log of {log.session_id} elsewhere")
 
     async def _follow(self, log: FarLog, principal: str) -> None:
@@ -97,7 +100,7 @@ class FarLogs:
             except LogPrunedError as error:
                 log.skip(int(error.data["firstSeq"]))
                 continue
-            except UnknownSessionError:
+            except (UnknownSessionError, InvalidInputError):  # it is gone, or a shorter one has its id
                 break
             except (LinkBrokenError, UnreachableError, SessionElsewhereError, ClosedError) as error:
                 why = error
@@ -108,6 +111,7 @@ class FarLogs:
                 _log.exception("the log of session %s could not be followed", log.session_id)
                 log.close(error)
                 return
+            log.is_followed.clear()
             self._neighbours.forget(log.session_id)
             if patience.is_over:
                 log.close(ConnectionLostError(f"The node with session '{log.session_id}' is not reached ({why})."))
@@ -126,6 +130,7 @@ class FarLogs:
             else:
                 _check_same(log, (await self._host.get(principal, log.session_id)).created_at)
                 patience.renew()
+                log.is_followed.set()
                 async for note in session.subscribe(after=log.last_seq, deltas=log.deltas):
                     log.take(note)
                 return
@@ -143,9 +148,11 @@ class FarLogs:
         channel = (await self._neighbours.link(place)).channel(principal, on_note=take)
         channel.over.add_done_callback(lambda _: is_let_go.set())
         try:
+            facts = msgspec.json.encode(Unsubscribe(session_id=log.session_id))
+            _check_same(log, UNSUBSCRIBE.read_result(await channel.ask(UNSUBSCRIBE.name, facts)).created_at)
             wanted = Subscribe(session_id=log.session_id, after=log.last_seq, deltas=log.deltas)
-            subscribed = SUBSCRIBE.read_result(await channel.ask(SUBSCRIBE.name, msgspec.json.encode(wanted)))
-            _check_same(log, subscribed.created_at)
+            await channel.ask(SUBSCRIBE.name, msgspec.json.encode(wanted))
+            log.is_followed.set()
             patience.renew()
             patience.relax()
             await is_let_go.wait()

@@ -91,6 +91,7 @@ class NodeLink:
             self._why = f"the other node sent what cannot be read: {error}"
             self.drop()
         finally:
+            self.drop()
             channels, self._channels = self._channels, {}
             for channel in channels.values():
                 channel.broken(self._why)

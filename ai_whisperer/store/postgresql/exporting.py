@@ -21,8 +21,6 @@ from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
 from ai_whisperer.store.postgresql.statements import names
 from ai_whisperer.store.tables import OF_A_SESSION, Table
 
-_SOME_SESSIONS = "SELECT id FROM session ORDER BY created_at DESC LIMIT 20"
-
 
 async def export_from(
     address: str, session_id: str, file: Path, *, data: Path, on_progress: Progress
@@ -35,6 +33,7 @@ async def export_from(
         connection = await connect(address, name="whisperer export")
         try:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
+                await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # files take their time
                 return await _export(connection, address, session_id, file, data, on_progress)
         finally:
             await connection.close()
@@ -66,7 +65,7 @@ async def _session_in(connection: Connection, session_id: str) -> SessionRecord:
     found = await connection.fetchrow(queries.SESSION, session_id)
     if found is not None:
         return tables.SESSION.read(tuple(found))
-    raise unknown(session_id, [str(row[0]) for row in await connection.fetch(_SOME_SESSIONS)])
+    raise unknown(session_id, [str(row[0]) for row in await connection.fetch(queries.SOME_SESSIONS)])
 
 
 async def _lines_of(

@@ -22,6 +22,7 @@ _ATTACHMENT, _MESSAGE = columns_of(tables.ATTACHMENT), columns_of(tables.MESSAGE
 _EVENT, _NOTIFICATION = columns_of(tables.EVENT), columns_of(tables.NOTIFICATION)
 
 SESSION: Final = f"SELECT {columns_of(tables.SESSION)} FROM session WHERE id=$1"
+SOME_SESSIONS: Final = "SELECT id FROM session ORDER BY created_at DESC LIMIT 20"
 AGENTS_IN_SESSION: Final = "SELECT count(*) FROM agent WHERE session_id=$1"
 SESSIONS: Final = f"{_SESSIONS} WHERE owner=$1 ORDER BY created_at DESC, id DESC LIMIT $2"
 SESSIONS_AFTER: Final = f"""

@@ -10,6 +10,7 @@ from typing import Final
 from ai_whisperer.store.tables import OF_A_SESSION
 
 SESSION: Final = "SELECT * FROM session WHERE id=?"
+SOME_SESSIONS: Final = "SELECT id FROM session ORDER BY created_at DESC LIMIT 20"
 AGENTS_IN_SESSION: Final = "SELECT count(*) FROM agent WHERE session_id=?"
 SESSIONS: Final = """
 SELECT *, (SELECT count(*) FROM agent WHERE session_id=session.id) FROM session

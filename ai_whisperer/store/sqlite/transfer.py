@@ -22,28 +22,12 @@ from ai_whisperer.store.sqlite.backup import one_moment
 from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import OF_A_SESSION, Table
 
-_SOME_SESSIONS = "SELECT id FROM session ORDER BY created_at DESC LIMIT 20"
 
-
-def export_session(
-    data: str | Path,
-    session_id: str,
-    file: str | Path,
-    *,
-    store: str | None = None,
-    on_progress: Progress = lambda _: None,
-) -> TransferReport:
+def export_from(folder: Path, session_id: str, file: Path, *, on_progress: Progress) -> TransferReport:
     """Write one session of a data folder to a file that is not there yet, also while a server has the folder.
 
-    With `store`, the address of a PostgreSQL database, the session is in that, and the folder has the files of its
-    agents. Raises `UnknownSessionError`, another `StoreError` or an `ArchiveError`. Not to be called within an event
-    loop then.
+    Raises `UnknownSessionError`, another `StoreError` or an `ArchiveError`.
     """
-    folder, file = Path(data), Path(file)
-    if store is not None:
-        from ai_whisperer.store.postgresql.exporting import export_from
-
-        return asyncio.run(export_from(store, session_id, file, data=folder, on_progress=on_progress))
     with one_moment(folder) as connection:
         record = _session_in(connection, session_id)
         schema = opening.latest_version()
@@ -90,7 +74,7 @@ def _session_in(connection: apsw.Connection, session_id: str) -> SessionRecord:
     found = [tables.SESSION.read(row) for row in connection.execute(queries.SESSION, (session_id,))]
     if found:
         return found[0]
-    raise unknown(session_id, [str(row[0]) for row in connection.execute(_SOME_SESSIONS)])
+    raise unknown(session_id, [str(row[0]) for row in connection.execute(queries.SOME_SESSIONS)])
 
 
 def _lines_of(connection: apsw.Connection, table: Table[Any], session_id: str) -> Iterator[bytes]:
