@@ -66,12 +66,14 @@ def test_a_keyword_of_a_schema_that_is_misspelt_is_told_in_whole_sentences(
 
 
 def test_a_task_that_joined_another_is_shown_with_that_task_and_its_step(whisperer: Whisperer) -> None:
-    whisperer.ok("agents", "create", "cat")
+    whisperer.ok("agents", "create", "cat", "--config", '{"limits": {"max_tokens_per_agent": 1}}')
     with whisperer.watching() as watching:
-        whisperer.ok("tasks", "send", "cat", "two steps", "--id", "host")
-        while json.loads(watching.line_with('"async.task.started"'))["params"]["taskId"] != "host":
+        assert whisperer("tasks", "send", "cat", "two steps", "--id", "host").code == 0
+        while json.loads(watching.line_with("agent.paused"))["params"]["agentId"] != "cat":
             pass
-        whisperer.ok("tasks", "send", "cat", "hurry", "--id", "guest", "--thread", "host", "--deliver", "next-step")
+        hurry = ("hurry", "--id", "guest", "--thread", "host", "--deliver", "next-step")
+        assert whisperer("tasks", "send", "cat", *hurry).code == 0
+        whisperer.ok("limits", "set", "--agent", "cat", "max_tokens_per_agent=1000000")
         whisperer.ok("tasks", "wait", "host")
     (step,) = {each["joinedStep"] for each in whisperer.json("tasks") if each["taskId"] == "guest"}
     shown = whisperer.ok("tasks", "show", "guest")
