@@ -51,6 +51,27 @@ class Server:
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(_START_SECONDS)
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it was started here, so that it can be stalled and killed."""
+        return self._process is not None
+
+    @contextmanager
+    def stalled(self) -> Iterator[None]:
+        """Let no process of the server do anything."""
+        assert self._process is not None
+        first = self._process.pid
+        os.kill(first, signal.SIGSTOP)  # it starts no more of them
+        pids = [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
     def run(self, sql: str, database: str = "postgres") -> list[Any]:
         return asyncio.run(self._run(sql, database))
 
@@ -107,7 +128,7 @@ def running_server(*, durable: bool = False, folder: Path | None = None, port: i
         place = folder or Path(made)
         user = _user()
         programs = _programs(Path(given) if given else None, place, user)
-        data, port = place / "data", port or _free_port()
+        data, port = place / "data", port or free_port()
         if user is not None:
             place.chmod(0o755)
         if not data.exists():
@@ -182,7 +203,7 @@ def _identity(user: pwd.struct_passwd | None) -> dict[str, Any]:
     return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         return int(trial.getsockname()[1])

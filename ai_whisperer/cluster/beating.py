@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -42,6 +42,14 @@ class Book(Protocol):
 
     async def beat(self) -> Seen | None: ...
 
+    def lose(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Removing(Protocol):
+    """The book of the nodes, as one that removes others needs it."""
+
     async def remove(self, host_id: str, beat: int | None = None, *, has_ended: bool = True) -> bool: ...
 
     def lose(self) -> None: ...
@@ -57,13 +65,23 @@ def now() -> float:
 class Beating:
     """Beats until it is stopped, judges the others, and tells the event loop that made it what it saw.
 
-    `on_seen` is called after each beat, with how many nodes this one removed; `on_removed` once, if this node was.
+    Those that are gone are removed by `removing`, on a connection of its own: that may take its time, and who does not
+    beat meanwhile would be taken for dead too. `on_seen` is called after each beat; `on_removed` once, if this node was
+    removed. `removed` counts the nodes that this one did.
     """
 
     def __init__(
-        self, book: Book, own_id: str, *, on_seen: Callable[[Seen, int], None], on_removed: Callable[[], None]
+        self,
+        book: Book,
+        removing: Removing,
+        own_id: str,
+        *,
+        on_seen: Callable[[Seen], None],
+        on_removed: Callable[[], None],
     ) -> None:
         self._book = book
+        self._removing = removing
+        self._removal: asyncio.Task[None] | None = None
         self._own_id = own_id
         self._on_seen = on_seen
         self._on_removed = on_removed
@@ -79,6 +97,7 @@ class Beating:
         self._looked_at = 0.0
         self._full_beat_at = 0.0
         self.missed = 0
+        self.removed = 0
 
     def start(self) -> None:
         self._thread.start()
@@ -136,11 +155,14 @@ class Beating:
                     async with asyncio.timeout(max(began_at + pause - now(), 0)):
                         await self._asked.wait()
         finally:
+            if self._removal is not None:
+                self._removal.cancel()
+                await asyncio.gather(self._removal, return_exceptions=True)
+            await self._removing.close()
             await self._book.close()
 
     async def _once(self, began_at: float) -> float:
         """Beat once; returns how long after this beat the next is due."""
-        removed = 0
         try:
             longest = _LONGEST_SECONDS if self._book.is_connected else _LONGEST_WITH_CONNECTING_SECONDS
             async with asyncio.timeout(longest):
@@ -155,8 +177,7 @@ class Beating:
                 self._known = judging.forgiven(self._known)
             if began_at - self._looked_at > HURRIED_SECONDS - _JITTER_SECONDS:
                 self._looked_at = began_at
-                async with asyncio.timeout(_LONGEST_REMOVAL_SECONDS):
-                    removed = await self._judge(seen, began_at)
+                self._judge(seen, began_at)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one beat, there is another
             self.missed += 1
             self._known = judging.forgiven(self._known)
@@ -164,23 +185,35 @@ class Beating:
             is_usual = isinstance(error, ConnectionError | TimeoutError | WhispererError)
             _log.log(logging.INFO if is_usual else logging.ERROR, "a beat is missed: %r", error)
             return now() - began_at + _PAUSE_SECONDS
-        self._tell(lambda: self._on_seen(seen, removed))
+        self._tell(lambda: self._on_seen(seen))
         self._tell(self._answer)
         return HURRIED_SECONDS if judging.is_hurried(self._known) else BEAT_SECONDS
 
-    async def _judge(self, seen: Seen, began_at: float) -> int:
-        """Remove those that are gone; returns how many of them this node did."""
+    def _judge(self, seen: Seen, began_at: float) -> None:
+        """Find out who is gone, and begin to remove those, unless that is under way."""
         is_full_beat = began_at - self._full_beat_at > BEAT_SECONDS - _JITTER_SECONDS
         if is_full_beat:
             self._full_beat_at = began_at
         self._known = judging.looked(self._known, seen, own_id=self._own_id, is_full_beat=is_full_beat)
-        removed = 0
-        names = {each.id: each.name for each in seen.nodes}
-        for host_id, beat in judging.gone(self._known):
-            if await self._book.remove(host_id, beat, has_ended=judging.has_ended(self._known, host_id)):
-                removed += 1
-                _log.warning("the node '%s' has ended or does not answer: others take its sessions", names[host_id])
-        return removed
+        gone = judging.gone(self._known)
+        if gone and (self._removal is None or self._removal.done()):
+            names = {each.id: each.name for each in seen.nodes}
+            chosen = [(names[each], each, beat, judging.has_ended(self._known, each)) for each, beat in gone]
+            self._removal = asyncio.create_task(self._remove(chosen))
+
+    async def _remove(self, gone: Sequence[tuple[str, str, int, bool]]) -> None:
+        """Remove these nodes, and look at once who has their sessions. What fails is tried again after another beat."""
+        try:
+            async with asyncio.timeout(_LONGEST_REMOVAL_SECONDS):
+                for name, host_id, beat, has_ended in gone:
+                    if await self._removing.remove(host_id, beat, has_ended=has_ended):
+                        self.removed += 1
+                        _log.warning("the node '%s' has ended or does not answer: others take its sessions", name)
+        except (ConnectionError, TimeoutError, WhispererError) as error:
+            self._removing.lose()
+            _log.info("a node could not be removed: %r", error)
+        else:
+            self._wake()
 
     def _answer(self) -> None:
         answers, self._answers = self._answers, []

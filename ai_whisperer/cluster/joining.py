@@ -69,7 +69,7 @@ async def join(
         store=store,
         claims=store.placing,
         desk=desk,
-        beating=partial(Beating, Registry(address, host_id, holds_lock=True), host_id),
+        beating=partial(Beating, Registry(address, host_id, holds_lock=True), Registry(address, host_id), host_id),
     )
     try:
         await store.finish_deletions()  # it beats meanwhile: a large session takes its time

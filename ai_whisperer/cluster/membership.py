@@ -182,7 +182,6 @@ class Member:
         self._desk = desk
         self._asking = asyncio.Lock()
         self._watchers: list[OnSeen] = []
-        self._takeovers = 0
         self._beating = beating(on_seen=self._seen, on_removed=store.stop_fenced)
         self._beating.start()
 
@@ -266,7 +265,7 @@ class Member:
         return {
             "node_sessions": ("Sessions that this node has", len(self._claims.claims), False),
             "node_beats_missed": ("Beats of this node that did not reach the database", self._beating.missed, True),
-            "node_takeovers": ("Nodes that this one found gone", self._takeovers, True),
+            "node_takeovers": ("Nodes that this one found gone", self._beating.removed, True),
             "node_clock_corrected_seconds": ("How far the machine's clock is behind", self.clock.ahead, False),
         }
 
@@ -278,8 +277,7 @@ class Member:
         self._beating.abandon()
         self._desk.lose()
 
-    def _seen(self, seen: Seen, removed: int) -> None:
-        self._takeovers += removed
+    def _seen(self, seen: Seen) -> None:
         self.clock.notice(seen.clock_ahead)
         for each in self._watchers:
             each(seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,8 +14,27 @@ from ai_whisperer.domain.nodes import Seen
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.server.host import SessionHost
 
+_FIRST_PAUSE_BEATS: Final = 2
+_LONGEST_PAUSE_BEATS: Final = 120
+
 _log = logging.getLogger(__name__)
 _limits = msgspec.json.Decoder(SessionLimits).decode
+
+
+class _Pause:
+    """How many beats pass before something that failed is tried again: twice as many each time."""
+
+    def __init__(self) -> None:
+        self._next = _FIRST_PAUSE_BEATS
+        self._left = 0
+
+    def begin(self) -> None:
+        self._left, self._next = self._next, min(2 * self._next, _LONGEST_PAUSE_BEATS)
+
+    def is_over(self) -> bool:
+        """Whether it is, after one beat more."""
+        self._left -= 1
+        return self._left <= 0
 
 
 class Duties:
@@ -26,6 +45,7 @@ class Duties:
         self._grace_seconds = grace_seconds
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._limits: str | None = None
+        self._unopened: dict[str, _Pause] = {}
         host.membership.watch(self._seen)
 
     async def close(self) -> None:
@@ -40,6 +60,9 @@ class Duties:
             return
         if seen.wanted:
             self._do("taking", self._take(seen))
+        for session_id, pause in list(self._unopened.items()):
+            if pause.is_over():
+                self._do(f"opening {session_id}", self._open(session_id))
         for session_id in seen.moving:
             self._do(f"moving {session_id}", self._host.let_go(session_id, grace_seconds=self._grace_seconds))
         if self._host.membership.is_draining(seen) and self._host.membership.held:
@@ -59,11 +82,17 @@ class Duties:
         await asyncio.gather(*map(self._open, taken))
 
     async def _open(self, session_id: str) -> None:
-        """One that cannot be opened stays with this node, where whoever asks for it is told why."""
+        """One that cannot be opened stays with this node: it is tried again, and whoever asks for it is told why."""
+        if session_id not in self._host.membership.held:
+            self._unopened.pop(session_id, None)  # it went elsewhere meanwhile
+            return
         try:
             await self._host.open_claimed(session_id)
         except (WhispererError, OSError) as error:
             _log.error("session %s could not be taken up: %s", session_id, error)
+            self._unopened.setdefault(session_id, _Pause()).begin()
+        else:
+            self._unopened.pop(session_id, None)
 
     async def _drain(self) -> None:
         _log.info("this node is being drained: its sessions go to others")

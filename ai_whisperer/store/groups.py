@@ -234,7 +234,14 @@ class GroupCommit:
         self._listeners[session_id] = (on_committed, on_failure)
 
     def unlisten(self, session_id: str) -> None:
-        self._listeners.pop(session_id, None)
+        """Whoever had something refused and closes the session decides nothing more: others commit together again."""
+        known = self._listeners.pop(session_id, None)
+        if known is not None and known[1] in self._banned and not self._has_units_of(known[1]):
+            self._banned.discard(known[1])
+
+    def _has_units_of(self, on_refused: FailureListener) -> bool:
+        flying = () if self._flying is None else self._flying.pending
+        return any(unit.on_refused is on_refused for unit, _ in (*flying, *self._waiting))
 
     def watch(self, on_failure: FailureListener) -> None:
         self._watchers.append(on_failure)

@@ -23,6 +23,7 @@ from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.errors import DuplicateIdError, NoClusterError, SessionElsewhereError, StoreError, UnknownSessionError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.postgresql.store import PostgresqlStore
@@ -225,6 +226,36 @@ def test_a_session_with_work_is_deleted_and_no_other_node_takes_it_meanwhile(
             assert (await client.delete_session("busy")).id == "busy"
             assert taken == []
             assert await b.claim("busy"), "it is let go when it is deleted"
+
+    asyncio.run(scenario())
+
+
+def test_a_session_that_could_not_be_taken_up_is_tried_again_though_nobody_asks(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_claimed = SessionHost.open_claimed
+    failures: list[str] = []
+
+    async def fails_at_first(self: SessionHost, session_id: str) -> None:
+        if len(failures) < 2:
+            failures.append(session_id)
+            raise StoreError("The database does not answer. Try again.")
+        await open_claimed(self, session_id)
+
+    async def scenario() -> None:
+        async with two_nodes(database, tmp_path) as (server, client, _):
+            await client.create_session("busy")
+            busy = client.session("busy")
+            await busy.create_agent("ann")
+            await busy.create_schedule("ann", interval_seconds=3600, prompt="go")
+            monkeypatch.setattr(SessionHost, "open_claimed", fails_at_first)
+            await server._host.let_go("busy", grace_seconds=1)  # it has work, so that this node takes it again
+
+            async def is_open() -> bool:
+                return any(each.session_id == "busy" for each in server._host.open_sessions)
+
+            await eventually(is_open)
+            assert failures == ["busy", "busy"]
 
     asyncio.run(scenario())
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -474,24 +472,8 @@ def test_whoever_has_the_database_alone_keeps_nodes_out_and_they_keep_it_out(
     play(scenario)
 
 
-@contextmanager
-def stalled(server: Server) -> Iterator[None]:
-    """Let no process of the database do anything."""
-    assert server._process is not None
-    first = server._process.pid
-    os.kill(first, signal.SIGSTOP)  # it starts no more of them
-    pids = [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
 def test_a_database_that_stalls_condemns_nobody(postgresql_server: Server, database: str) -> None:
-    if postgresql_server._process is None:
+    if not postgresql_server.is_ours:
         pytest.skip("the server is another's, and is not stalled")
 
     async def scenario() -> None:
@@ -499,7 +481,7 @@ def test_a_database_that_stalls_condemns_nobody(postgresql_server: Server, datab
             members = [membership_of(each) for each in stores]
             for number, store in enumerate(stores):
                 await store.claim(f"s{number}")
-            with stalled(postgresql_server):
+            with postgresql_server.stalled():
                 while any(each.figures()["node_beats_missed"][1] < 2 for each in members):  # noqa: ASYNC110 - nobody tells
                     await asyncio.sleep(0.05)
                 assert not any(each.is_sure for each in members)

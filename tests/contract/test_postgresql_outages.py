@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,65 +18,15 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreReadOnlyError
 from ai_whisperer.store.base import Unit
+from ai_whisperer.store.postgresql.connecting import CONNECT_SECONDS, connect
 from ai_whisperer.store.postgresql.lane import Fence, Lane
 from ai_whisperer.store.postgresql.merging import Wave
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.contract.records import task, tell, unit_with
 from tests.postgresql import VARIABLE, Server, running_server
+from tests.proxy import Proxy
 
 UNITS = 6
-
-
-class Proxy:
-    """Passes bytes on to PostgreSQL. `cut_after` is how many from the server are passed on before all is cut."""
-
-    def __init__(self, address: str) -> None:
-        at = urlsplit(address)
-        self._host, self._port = at.hostname, at.port
-        self._address = address
-        self._open: set[asyncio.StreamWriter] = set()
-        self.cut_after: int | None = None
-        self.takes = True
-        self.cuts = 0
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[str]:
-        server = await asyncio.start_server(self._taken, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        try:
-            yield self._address.replace(f":{self._port}/", f":{port}/")
-        finally:
-            server.close()
-            self.cut()
-            await asyncio.sleep(0)
-
-    def cut(self) -> None:
-        for writer in self._open:
-            writer.transport.abort()
-        self._open.clear()
-
-    async def _taken(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self.takes:
-            writer.transport.abort()
-            return
-        theirs, ours = await asyncio.open_connection(self._host, self._port)
-        self._open |= {writer, ours}
-        passing = [self._pass(reader, ours, counts=False), self._pass(theirs, writer, counts=True)]
-        await asyncio.gather(*passing, return_exceptions=True)
-        writer.transport.abort()
-        ours.transport.abort()
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
-        while data := await reader.read(1 << 16):
-            if counts and self.cut_after is not None:
-                self.cut_after -= len(data)
-                if self.cut_after < 0:
-                    self.cut_after, self.cuts = None, self.cuts + 1
-                    self.cut()
-                    return
-            writer.write(data)
-            await writer.drain()
-        writer.transport.abort()
 
 
 def counting(number: int) -> Unit:
@@ -127,6 +79,36 @@ def test_a_group_whose_answer_is_lost_at_any_byte_takes_effect_once(postgresql_s
         with postgresql_server.database() as address:
             cuts += asyncio.run(scenario(address, cut_after))
     assert cuts >= 4, "the harness cuts nothing"
+
+
+def test_a_connection_that_nothing_is_heard_of_is_soon_tried_again(database: str) -> None:
+    async def scenario() -> None:
+        proxy = Proxy(database)
+        async with proxy.running() as through:
+            proxy.deaf = 1
+            async with asyncio.timeout(CONNECT_SECONDS):  # no attempt is given as long before another is made
+                connection = await connect(through, name="test")
+            assert proxy.deaf == 0
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_system_finds_out_that_the_machine_of_a_server_is_gone(database: str) -> None:
+    async def scenario() -> None:
+        connection = await connect(database, name="test")
+        opened = connection._transport.get_extra_info("socket")
+        assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        if sys.platform == "linux":
+            assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+            idle, pauses, pause = (
+                opened.getsockopt(socket.IPPROTO_TCP, each)
+                for each in (socket.TCP_KEEPIDLE, socket.TCP_KEEPCNT, socket.TCP_KEEPINTVL)
+            )
+            assert idle + pauses * pause <= 11
+        await connection.close()
+
+    asyncio.run(scenario())
 
 
 def test_an_answer_that_comes_to_nobody_is_known_by_the_number_of_the_group(

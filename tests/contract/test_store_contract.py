@@ -522,6 +522,31 @@ def test_after_a_refusal_whoever_decided_it_is_refused_for_good_and_others_are_n
     run(scenario)
 
 
+def test_whoever_was_refused_and_has_closed_the_session_slows_nobody_any_more(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        refused: list[BaseException] = []
+        on_refused = refused.append
+        store.listen("s", lambda *_: None, on_refused)
+        await store.submit(unit_with(task("t1")))
+        bad = Unit(on_refused)
+        bad.insert_task(task("t1"))
+        with pytest.raises(StoreRefusedError):
+            await store.submit(bad)
+        late = Unit(on_refused)
+        late.insert_task(task("t2"))
+        on_its_way = store.submit(late)
+        store.unlisten("s")
+        with pytest.raises(StoreRefusedError):
+            await on_its_way
+        groups = store._groups  # type: ignore[attr-defined]
+        assert groups._banned == {on_refused}, "what was on its way must not be written after what was refused"
+        store.listen("s", lambda *_: None, on_refused)
+        store.unlisten("s")
+        assert groups._banned == set()
+
+    run(scenario)
+
+
 def test_what_is_first_told_in_a_unit_that_is_refused_can_be_told_and_read_later(tmp_path: Path) -> None:
     async def main() -> None:
         store = SqliteStore.open(tmp_path)

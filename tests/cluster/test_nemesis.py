@@ -1,0 +1,60 @@
+"""Whatever happens to nodes, their ways and their database: nothing is lost, nothing is done twice, clients see it all.
+
+`WHISPERER_NEMESIS_RUNS` is how many schedules are played, `WHISPERER_NEMESIS_SEED` the first of them. A schedule that
+finds something is played again by `python -m tests.cluster.nemesis SEED`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+
+from tests.cluster.nemesis import Database, a_database, play_all, played
+from tests.cluster.planted_bugs import PLANTED_BUGS
+from tests.cluster.schedule import Act, Kind, Schedule, drawn
+from tests.postgresql import NoPostgresqlError
+
+RUNS = int(os.environ.get("WHISPERER_NEMESIS_RUNS", "2"))
+FIRST_SEED = int(os.environ.get("WHISPERER_NEMESIS_SEED", "1"))
+_PATIENCE_FOR_A_PLANTED_BUG_SECONDS = 12.0
+_TRIES_FOR_A_PLANTED_BUG = 3
+
+
+@pytest.fixture(scope="module")
+def nemesis_database() -> Iterator[Database]:
+    """A PostgreSQL of these tests: others do not want theirs to be restarted."""
+    try:
+        with a_database() as found:
+            yield found
+    except NoPostgresqlError as error:
+        pytest.skip(str(error))
+
+
+def test_random_faults_lose_nothing_and_repeat_nothing(nemesis_database: Database) -> None:
+    assert not play_all(list(range(FIRST_SEED, FIRST_SEED + RUNS)), nemesis_database, tell=print)
+
+
+@pytest.mark.parametrize("name", PLANTED_BUGS)
+def test_a_planted_bug_is_found(nemesis_database: Database, name: str) -> None:
+    bug = PLANTED_BUGS[name]
+    if not nemesis_database.server.is_ours and any(not act.node for act in bug.schedule.acts):
+        pytest.skip("the server is another's, and is not restarted")
+    for _ in range(_TRIES_FOR_A_PLANTED_BUG if bug.finding else 1):
+        patience = _PATIENCE_FOR_A_PLANTED_BUG_SECONDS if bug.finding else None
+        outcome = played(bug.schedule, nemesis_database, bug=name, patience_seconds=patience)
+        if not bug.finding:
+            assert not outcome.findings, outcome.log
+        if any(bug.finding in each for each in outcome.findings):
+            return
+    assert not bug.finding, f"not found: {outcome}"
+
+
+def test_a_schedule_is_the_same_for_a_seed_and_has_all_kinds_of_faults() -> None:
+    assert drawn(7) == drawn(7)
+    assert {act.kind for seed in range(200) for act in drawn(seed).acts} == set(Kind)
+    told = str(Schedule(7, ("a", "b"), (Act(0.5, Kind.DELAY, "a", 2.0, delay_seconds=0.1),)))
+    assert told == "seed 7, nodes a, b:\n   0.50 delay a for 2.00 s by 0.10 s"
