@@ -81,7 +81,7 @@ soak: $(INSTALLED)
 	WHISPERER_CRASH_RAPID_KILLS=$${WHISPERER_CRASH_RAPID_KILLS:-500} $(SOAK) tests/crash
 	WHISPERER_CRASH_FAULTS=$${WHISPERER_CRASH_FAULTS:-1000} $(SOAK) tests/faults
 	WHISPERER_TEST_EFFORT=$${WHISPERER_TEST_EFFORT:-10} $(SOAK) tests/simulation tests/contract tests/acceptance/test_workflows.py tests/unit
-	WHISPERER_NEMESIS_RUNS=$${WHISPERER_NEMESIS_RUNS:-2000} $(SOAK) tests/cluster/test_nemesis.py
+	WHISPERER_TEST_EFFORT=2 WHISPERER_NEMESIS_RUNS=$${WHISPERER_NEMESIS_RUNS:-2000} $(SOAK) tests/cluster/test_nemesis.py
 	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(SOAK) tests/acceptance/test_bad_frames.py
 
 clean:

@@ -25,8 +25,8 @@ _SHOWN_CHARACTERS = 600
 _REFUSED = "another process has taken over"
 FENCED = "Another process has taken over"
 CODES = {0, 1, 3, 128 + signal.SIGTERM, -signal.SIGTERM, -signal.SIGKILL}
-"""What a node may end with: stopped; failed with a sentence; stopped while the database did not answer; stopped before
-it had started; killed."""
+"""What a node may end with: stopped; failed with a sentence; stopped while the database did not answer; told to
+stop twice, or before it could be told; killed."""
 
 
 class Zygote:

@@ -16,12 +16,14 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 from tests.cluster.nemesis import Database, a_database, play_all, played
 from tests.cluster.planted_bugs import PLANTED_BUGS
 from tests.cluster.schedule import Act, Kind, Schedule, drawn
+from tests.effort import EFFORT
 from tests.postgresql import NoPostgresqlError
 
-RUNS = int(os.environ.get("WHISPERER_NEMESIS_RUNS", "2"))
+RUNS = int(os.environ.get("WHISPERER_NEMESIS_RUNS", "1"))
 FIRST_SEED = int(os.environ.get("WHISPERER_NEMESIS_SEED", "1"))
 _PATIENCE_FOR_A_PLANTED_BUG_SECONDS = 12.0
 _TRIES_FOR_A_PLANTED_BUG = 3
+_IN_LONG_RUNS = "its schedule takes long and depends on the load of the machine: the long run plays it (make soak)"
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,7 @@ def test_random_faults_lose_nothing_and_repeat_nothing(nemesis_database: Databas
     assert not play_all(list(range(FIRST_SEED, FIRST_SEED + RUNS)), nemesis_database, tell=print)
 
 
+@pytest.mark.skipif(EFFORT == 1, reason=_IN_LONG_RUNS)
 @pytest.mark.parametrize("name", PLANTED_BUGS)
 def test_a_planted_bug_is_found(nemesis_database: Database, name: str) -> None:
     bug = PLANTED_BUGS[name]
