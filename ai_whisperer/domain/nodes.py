@@ -49,3 +49,15 @@ class Seen(Record, frozen=True, kw_only=True):
     wanted: int = 0
     moving: tuple[str, ...] = ()
     limits: str = ""
+
+
+class RunNode(Record, frozen=True, kw_only=True):
+    """A node as whoever runs it sees it: what `SeenNode` says, and how many sessions it has."""
+
+    id: str
+    name: str
+    address: str
+    state: NodeState
+    beat: int
+    has_lock: bool
+    sessions: int

@@ -1,0 +1,202 @@
+"""Nodes that a real Ray runs: they come back, their sessions go on, and nothing is left when they are told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+
+from ai_whisperer.client import Client
+from ai_whisperer.domain.cluster import NodeState, NodeStatus
+from ai_whisperer.server.address import Address, find_address
+from tests.acceptance.command_stage import Ran, run
+from tests.acceptance.mcp_stage import is_alive
+from tests.cluster.ray_stage import WHY_NOT, Ray, is_installed, running_ray
+from tests.cluster.stage import RULES, TOKEN, Node, eventually, evidence, set_to_work
+from tests.postgresql import Server
+
+pytestmark = pytest.mark.skipif(not is_installed(), reason=WHY_NOT)
+
+
+class Stage:
+    """A database, a Ray with two raylets, and the folder of the nodes."""
+
+    def __init__(self, ray: Ray, server: Server, database: str, folder: Path) -> None:
+        self.ray = ray
+        self.server = server
+        self.database = database
+        self.folder = folder
+        self.rules = folder / "rules.yaml"
+        self.rules.write_text(RULES, encoding="utf-8")
+        self.pids: set[int] = set()
+
+    def run(self, *arguments: str, **environment: str) -> Ran:
+        own = {"WHISPERER_STORE": self.database, "WHISPERER_TOKEN": TOKEN}
+        return run("cluster", *arguments, given=b"", **{**self.ray.environment, **own, **environment})
+
+    def up(self, hosts: int) -> Ran:
+        flags = ("--model", f"scripted:{self.rules}", "--folder", str(self.folder / "nodes"))
+        grace = ("--shutdown-grace-seconds", "5")
+        return self.run("up", "--ray", self.ray.address, "--hosts", str(hosts), *flags, *grace, "--json")
+
+    def address(self, name: str) -> Address:
+        (found,) = (each for each in map(find_address, (self.folder / "nodes").glob(f"*/{name}")) if each is not None)
+        self.pids.add(found.pid)
+        return found
+
+    def client(self, name: str, session_id: str = "default") -> Client:
+        return Client(self.address(name).url, TOKEN, session_id=session_id, reconnect_seconds=0)
+
+    async def nodes(self, asked: str) -> list[NodeStatus]:
+        async with self.client(asked) as client:
+            return list((await client.cluster_status()).nodes)
+
+    async def set_to_work(self, name: str, session_id: str) -> None:
+        await set_to_work(_Reached(self, name), session_id, tasks=2)
+        await eventually(partial(self.is_under_way, session_id))
+
+    async def is_under_way(self, session_id: str) -> bool:
+        found = await evidence(self.server, self.database, session_id)
+        return bool(found.mails) and not found.is_over
+
+    async def check_is_done(self, session_id: str, *, at: set[str]) -> None:
+        """The work of the session is done, once, and it is at one of those nodes."""
+
+        async def is_over() -> bool:
+            return (await evidence(self.server, self.database, session_id)).is_over
+
+        await eventually(is_over)
+        found = await evidence(self.server, self.database, session_id)
+        found.check()
+        assert found.holder in at
+
+    async def is_back(self, name: str, former_pid: int, asked: str) -> bool:
+        """Whether the node has joined with another process than that one."""
+        found = [find_address(each) for each in (self.folder / "nodes").glob(f"*/{name}")]
+        if not any(each is not None and each.pid != former_pid for each in found):
+            return False
+        return any(each.name == name and each.state is NodeState.JOINED for each in await self.nodes(asked))
+
+
+class _Reached(Node):
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.name = name
+        self.url = stage.address(name).url
+
+
+@pytest.fixture
+def stage(postgresql_server: Server, database: str, tmp_path: Path) -> Iterator[Stage]:
+    with running_ray(2) as ray:
+        made = Stage(ray, postgresql_server, database, tmp_path)
+        try:
+            yield made
+        finally:
+            for pid in made.pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def raylet_of(pid: int, raylets: list[int]) -> int:
+    """The number of the raylet, from 1, that runs the actor that has started this process."""
+    while pid not in raylets:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        pid = int(stat.rpartition(") ")[2].split()[1])
+        assert pid > 1, "no raylet has started it"
+    return raylets.index(pid) + 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whose child a process is can be read in /proc on Linux only")
+def test_nodes_come_back_and_sessions_go_on_whatever_dies(stage: Stage) -> None:
+    refused = stage.run("up", "--ray", stage.ray.address, "--hosts", "1", "--json", RAY_AUTH_TOKEN="another" * 5)
+    assert (refused.code, refused.error["code"]) == (1, "ray")
+    assert "wants its token, and none or another is here. Set RAY_AUTH_TOKEN" in refused.error["message"]
+    begun = stage.up(2)
+    assert begun.code == 0, begun
+    assert [each["name"] for each in begun.json["nodes"]] == ["ray-1", "ray-2"], begun
+    asyncio.run(whatever_dies(stage))
+
+
+async def whatever_dies(stage: Stage) -> None:
+    one, two = stage.address("ray-1").pid, stage.address("ray-2").pid
+    on = {pid: raylet_of(pid, stage.ray.raylets) for pid in (one, two)}
+    assert set(on.values()) == {1, 2}, "they are not spread"
+    assert [each.has_same_settings for each in await stage.nodes("ray-1")] == [True, True]
+
+    # A process dies.
+    await stage.set_to_work("ray-1", "killed")
+    os.kill(one, signal.SIGKILL)
+    await eventually(partial(stage.is_back, "ray-1", one, "ray-2"))
+    await stage.check_is_done("killed", at={"ray-1", "ray-2"})
+
+    # A raylet dies, and nobody notices; then the rest of its machine does.
+    await stage.set_to_work("ray-2", "machine")
+    stage.ray.kill(str(on[two]))
+    assert is_alive(two)
+    async with stage.client("ray-2", "machine") as client:
+        assert [each.agent_id for each in await client.list_agents()] == ["ann"]
+    os.kill(two, signal.SIGKILL)
+    await stage.check_is_done("machine", at={"ray-1"})
+    await eventually(partial(stage.is_back, "ray-2", two, "ray-1"))
+    assert raylet_of(stage.address("ray-2").pid, stage.ray.raylets) != on[two]
+
+    # One is too many: it is drained, and its process ends.
+    await stage.set_to_work("ray-2", "drained")
+    surplus = stage.address("ray-2").pid
+    scaled = await asyncio.to_thread(stage.run, "scale", "1", "--json")
+    assert [each["name"] for each in scaled.json["nodes"]] == ["ray-1"], scaled
+    await stage.check_is_done("drained", at={"ray-1"})
+    async with stage.client("ray-1", "drained") as client:
+        assert {task.attempts for task in await client.list_tasks()} <= {0, 1}, "a task counts as one that crashed"
+    assert not is_alive(surplus)
+
+    # The head dies: the node goes on, it is told, and can be ended without Ray.
+    stage.ray.kill("head")
+    await stage.set_to_work("ray-1", "headless")
+    await stage.check_is_done("headless", at={"ray-1"})
+    where = ("--url", stage.address("ray-1").url)
+
+    async def is_told() -> bool:
+        status = await asyncio.to_thread(stage.run, "status", *where)
+        return f"The Ray at {stage.ray.address} was last heard of" in status.out
+
+    await eventually(is_told)
+    ended = await asyncio.to_thread(stage.run, "down")
+    assert (ended.code, ended.out) == (0, "All nodes that Ray ran have ended.\n"), ended
+
+    async def are_gone() -> bool:
+        return not any(map(is_alive, stage.pids))
+
+    await eventually(are_gone)
+
+
+SET_VERSION = """
+import json, sys
+from ray._raylet import GcsClient
+told = json.dumps({"ray_version": "2.59.1"}).encode()
+GcsClient(address=sys.argv[1]).internal_kv_put(b"CLUSTER_METADATA", told, True, b"cluster")
+"""
+
+
+def test_a_ray_that_lets_everybody_in_is_refused_and_one_of_another_version_too(database: str) -> None:
+    with running_ray(0, mode="disabled") as ray:
+        flags = ("cluster", "up", "--ray", ray.address, "--hosts", "1", "--store", database)
+        refused = run(*flags, given=b"", **ray.environment)
+        assert refused.code == 1
+        assert "lets everybody in: whoever reaches it can run any code on its machines. Start it with" in refused.err
+        environment = {**os.environ, **ray.environment}
+        subprocess.run([sys.executable, "-c", SET_VERSION, ray.address], env=environment, check=True)
+        refused = run(*flags, "--accept-open-ray", given=b"", **ray.environment)
+        assert refused.code == 1
+        assert "has version 2.59.1, and 2.60" in refused.err
+        none = run("cluster", "scale", "2", "--store", database)
+        assert "Ray runs no nodes of this database. Let it: whisperer cluster up" in none.err
