@@ -33,7 +33,7 @@ from tests.cluster.ray_stage import WHY_NOT, is_installed, running_ray
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-RUNS_ITSELF = {"make demo", "make test", "make bench", "make soak", "make docs"}
+RUNS_ITSELF = {"make demo", "make test", "make bench", "make soak", "make docs", "make demo-cluster"}
 """What is run elsewhere: these set the machine up, or take long."""
 
 

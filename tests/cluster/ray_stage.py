@@ -82,6 +82,7 @@ def running_ray(raylets: int, *, mode: str = "token") -> Iterator[Ray]:
                 text=True,
                 env={**os.environ, **own},
                 cwd=Path(__file__).parents[2],
+                process_group=0,  # Ctrl-C is for whoever started it, who ends it in order
             )
         try:
             assert process.stdout is not None

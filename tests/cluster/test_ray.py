@@ -16,82 +16,14 @@ import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
-from ai_whisperer.client import Client
-from ai_whisperer.domain.cluster import NodeState, NodeStatus
-from ai_whisperer.server.address import Address, find_address
-from tests.acceptance.command_stage import Ran, run
+from tests.acceptance.command_stage import run
 from tests.acceptance.mcp_stage import is_alive
-from tests.cluster.ray_stage import WHY_NOT, Ray, is_installed, running_ray
-from tests.cluster.stage import RULES, TOKEN, Node, eventually, evidence, set_to_work
+from tests.cluster.ray_nodes import Stage, raylet_of
+from tests.cluster.ray_stage import WHY_NOT, is_installed, running_ray
+from tests.cluster.stage import eventually
 from tests.postgresql import Server
 
 pytestmark = pytest.mark.skipif(not is_installed(), reason=WHY_NOT)
-
-
-class Stage:
-    """A database, a Ray with two raylets, and the folder of the nodes."""
-
-    def __init__(self, ray: Ray, server: Server, database: str, folder: Path) -> None:
-        self.ray = ray
-        self.server = server
-        self.database = database
-        self.folder = folder
-        self.rules = folder / "rules.yaml"
-        self.rules.write_text(RULES, encoding="utf-8")
-        self.pids: set[int] = set()
-
-    def run(self, *arguments: str, **environment: str) -> Ran:
-        own = {"WHISPERER_STORE": self.database, "WHISPERER_TOKEN": TOKEN}
-        return run("cluster", *arguments, given=b"", **{**self.ray.environment, **own, **environment})
-
-    def up(self, hosts: int) -> Ran:
-        flags = ("--model", f"scripted:{self.rules}", "--folder", str(self.folder / "nodes"))
-        grace = ("--shutdown-grace-seconds", "5")
-        return self.run("up", "--ray", self.ray.address, "--hosts", str(hosts), *flags, *grace, "--json")
-
-    def address(self, name: str) -> Address:
-        (found,) = (each for each in map(find_address, (self.folder / "nodes").glob(f"*/{name}")) if each is not None)
-        self.pids.add(found.pid)
-        return found
-
-    def client(self, name: str, session_id: str = "default") -> Client:
-        return Client(self.address(name).url, TOKEN, session_id=session_id, reconnect_seconds=0)
-
-    async def nodes(self, asked: str) -> list[NodeStatus]:
-        async with self.client(asked) as client:
-            return list((await client.cluster_status()).nodes)
-
-    async def set_to_work(self, name: str, session_id: str) -> None:
-        await set_to_work(_Reached(self, name), session_id, tasks=2)
-        await eventually(partial(self.is_under_way, session_id))
-
-    async def is_under_way(self, session_id: str) -> bool:
-        found = await evidence(self.server, self.database, session_id)
-        return bool(found.mails) and not found.is_over
-
-    async def check_is_done(self, session_id: str, *, at: set[str]) -> None:
-        """The work of the session is done, once, and it is at one of those nodes."""
-
-        async def is_over() -> bool:
-            return (await evidence(self.server, self.database, session_id)).is_over
-
-        await eventually(is_over)
-        found = await evidence(self.server, self.database, session_id)
-        found.check()
-        assert found.holder in at
-
-    async def is_back(self, name: str, former_pid: int, asked: str) -> bool:
-        """Whether the node has joined with another process than that one."""
-        found = [find_address(each) for each in (self.folder / "nodes").glob(f"*/{name}")]
-        if not any(each is not None and each.pid != former_pid for each in found):
-            return False
-        return any(each.name == name and each.state is NodeState.JOINED for each in await self.nodes(asked))
-
-
-class _Reached(Node):
-    def __init__(self, stage: Stage, name: str) -> None:
-        self.name = name
-        self.url = stage.address(name).url
 
 
 @pytest.fixture
@@ -104,15 +36,6 @@ def stage(postgresql_server: Server, database: str, tmp_path: Path) -> Iterator[
             for pid in made.pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-
-
-def raylet_of(pid: int, raylets: list[int]) -> int:
-    """The number of the raylet, from 1, that runs the actor that has started this process."""
-    while pid not in raylets:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-        pid = int(stat.rpartition(") ")[2].split()[1])
-        assert pid > 1, "no raylet has started it"
-    return raylets.index(pid) + 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="whose child a process is can be read in /proc on Linux only")
