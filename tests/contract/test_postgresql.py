@@ -207,7 +207,8 @@ def test_an_empty_database_gets_its_tables_and_a_newer_or_foreign_one_is_left_al
         postgresql_server.run("UPDATE whisperer.meta SET version=9999", name)
         with pytest.raises(StoreVersionError, match=r"has version 9999.*Upgrade AI Whisperer; nothing was changed"):
             run(opened)
-        postgresql_server.run("UPDATE whisperer.meta SET version=23, state='copying'", name)
+        latest = migrating.latest_version()
+        postgresql_server.run(f"UPDATE whisperer.meta SET version={latest}, state='copying'", name)  # noqa: S608
         with pytest.raises(StoreInUseError, match="whisperer store copy"):
             run(opened)
         postgresql_server.run("DROP TABLE whisperer.meta", name)
