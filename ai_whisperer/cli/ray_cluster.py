@@ -94,7 +94,7 @@ async def scale(
         ray = _running(await book.ray())
         await book.want(hosts)
         if is_silent(ray):
-            raise RayError(f"{silence(ray)} It will be {hosts} nodes then.")
+            raise RayError(f"It will be {hosts} nodes once Ray is back. {silence(ray)}")
         _tell(call, await _joined(book, hosts), _former_token(await book.launch()))
 
 

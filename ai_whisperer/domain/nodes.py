@@ -54,7 +54,7 @@ class Seen(Record, frozen=True, kw_only=True):
 class RunNode(Record, frozen=True, kw_only=True):
     """A node as whoever runs it sees it: what `SeenNode` says, and how many sessions it has."""
 
-    id: str
+    host_id: str
     name: str
     address: str
     state: NodeState

@@ -16,6 +16,12 @@ import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
+from ai_whisperer.cluster.joining import join
+from ai_whisperer.cluster.ray.chores import names_of
+from ai_whisperer.cluster.ray.keeping import NoCrew, keep
+from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.store.postgresql.launching import LaunchBook
 from tests.acceptance.command_stage import run
 from tests.acceptance.mcp_stage import is_alive
 from tests.cluster.ray_nodes import Stage, raylet_of
@@ -123,3 +129,24 @@ def test_a_ray_that_lets_everybody_in_is_refused_and_one_of_another_version_too(
         assert "has version 2.59.1, and 2.60" in refused.err
         none = run("cluster", "scale", "2", "--store", database)
         assert "Ray runs no nodes of this database. Let it: whisperer cluster up" in none.err
+
+
+def test_nodes_that_ray_has_left_are_drained_and_let_go_all_at_once(database: str) -> None:
+    async def scenario() -> None:
+        names = names_of(3)
+        cards = [NodeCard(name=name, version="0.1.0", serves=True) for name in (*names, "mine")]
+        stores = [await join(database, card, patience_seconds=10) for card in cards]
+        book = LaunchBook(database)
+        try:
+            await book.order("10.0.0.1:6379", 3, "")
+            assert not await keep(book, NoCrew())
+            assert {each.state for each in await book.run_nodes() if each.name in names} == {NodeState.DRAINING}
+            while not await keep(book, NoCrew()):
+                pass
+            assert [each.name for each in await book.run_nodes()] == ["mine"]
+        finally:
+            await book.close()
+            for store in stores:
+                store.abandon()
+
+    asyncio.run(scenario())

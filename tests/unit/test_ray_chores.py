@@ -21,7 +21,9 @@ from ai_whisperer.setting_sources import load_settings
 
 
 def node(name: str, state: NodeState = NodeState.JOINED, *, sessions: int = 0, has_lock: bool = True) -> RunNode:
-    return RunNode(id=f"id {name}", name=name, address="", state=state, beat=1, has_lock=has_lock, sessions=sessions)
+    return RunNode(
+        host_id=f"id {name}", name=name, address="", state=state, beat=1, has_lock=has_lock, sessions=sessions
+    )
 
 
 def todo(wanted: int, actors: list[str], *nodes: RunNode) -> list[tuple[Kind, str]]:

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from typing import Final, Protocol
 
 from ai_whisperer.cluster.ray.chores import Chore, Kind, chores
+from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.nodes import RunNode
 from ai_whisperer.errors import RayError, StoreError
 from ai_whisperer.store.postgresql.launching import LaunchBook
 
@@ -60,31 +62,33 @@ async def keep(book: LaunchBook, crew: Crew) -> bool:
     else:
         await book.kept()
         todo = chores(0 if ray is None else ray.wanted, actors, await book.run_nodes())
-    await asyncio.gather(*(_do(chore, book, crew) for chore in todo))
+    done = await asyncio.gather(*(asyncio.to_thread(_told_crew, chore, crew) for chore in todo))
+    for chore, is_done in zip(todo, done, strict=True):
+        if not is_done and chore.node is not None:
+            await _told_book(chore.kind, chore.node, book)
     return not todo
 
 
-async def _do(chore: Chore, book: LaunchBook, crew: Crew) -> None:
-    _log.info("%s %s", chore.kind, chore.name)
+def _told_crew(chore: Chore, crew: Crew) -> bool:
+    """Do it, if it is for the actors. Processes take their time to leave: all of them at once."""
     match chore.kind:
         case Kind.START:
-            await asyncio.to_thread(crew.start, chore.name)
+            crew.start(chore.name)
         case Kind.END:
-            await asyncio.to_thread(crew.end, chore.name, has_node=chore.node is not None)
+            crew.end(chore.name, has_node=chore.node is not None)
         case Kind.RESTART:
-            if not await asyncio.to_thread(crew.restart, chore.name):
-                await _remove(chore, book)
-        case Kind.DRAIN:
-            if chore.node is not None and chore.node.state != "draining":
-                await book.drain(chore.name)
-        case Kind.REMOVE:
-            await _remove(chore, book)
+            return crew.restart(chore.name)
+        case _:
+            return False
+    return True
 
 
-async def _remove(chore: Chore, book: LaunchBook) -> None:
-    """Let a node go that nobody here has started: its process stops, as one does that was taken for dead."""
-    if chore.node is not None:
-        await book.remove(chore.node.id)
+async def _told_book(kind: Kind, node: RunNode, book: LaunchBook) -> None:
+    """Do it through the database, on its one connection. A node that is let go stops, as one taken for dead does."""
+    if kind is not Kind.DRAIN:
+        await book.remove(node.host_id)
+    elif node.state is NodeState.JOINED:
+        await book.drain(node.name)
 
 
 class Keeper:

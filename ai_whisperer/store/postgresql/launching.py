@@ -46,7 +46,7 @@ class LaunchBook(Registry):
             seen = await self._seen(connection)
         return tuple(
             RunNode(
-                id=each.id,
+                host_id=each.id,
                 name=each.name,
                 address=each.address,
                 state=each.state,
