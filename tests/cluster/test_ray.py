@@ -68,22 +68,22 @@ async def whatever_dies(stage: Stage) -> None:
     await stage.check_is_done("killed", at={"ray-1", "ray-2"})
 
     # A raylet dies, and nobody notices; then the rest of its machine does.
-    await stage.set_to_work("ray-2", "machine")
+    await stage.set_to_work("ray-2", "machine", tasks=5)
     stage.ray.kill(str(on[two]))
     assert is_alive(two)
     async with stage.client("ray-2", "machine") as client:
         assert [each.agent_id for each in await client.list_agents()] == ["ann"]
     os.kill(two, signal.SIGKILL)
-    await stage.check_is_done("machine", at={"ray-1"})
+    await stage.check_is_done("machine", at={"ray-1"}, tasks=5)
     await eventually(partial(stage.is_back, "ray-2", two, "ray-1"))
     assert raylet_of(stage.address("ray-2").pid, stage.ray.raylets) != on[two]
 
     # One is too many: it is drained, and its process ends.
-    await stage.set_to_work("ray-2", "drained")
+    await stage.set_to_work("ray-2", "drained", tasks=5)
     surplus = stage.address("ray-2").pid
     scaled = await asyncio.to_thread(stage.run, "scale", "1", "--json")
     assert [each["name"] for each in scaled.json["nodes"]] == ["ray-1"], scaled
-    await stage.check_is_done("drained", at={"ray-1"})
+    await stage.check_is_done("drained", at={"ray-1"}, tasks=5)
     async with stage.client("ray-1", "drained") as client:
         assert {task.attempts for task in await client.list_tasks()} <= {0, 1}, "a task counts as one that crashed"
     assert not is_alive(surplus)
