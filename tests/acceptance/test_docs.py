@@ -17,7 +17,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,11 +28,12 @@ from websockets.sync.client import connect
 
 import ai_whisperer
 from ai_whisperer import scripting
+from tests.cluster.ray_stage import WHY_NOT, is_installed, running_ray
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-RUNS_ITSELF = {"make demo", "make test", "make bench", "make soak", "make docs"}
+RUNS_ITSELF = {"make demo", "make test", "make bench", "make soak", "make docs", "make demo-cluster"}
 """What is run elsewhere: these set the machine up, or take long."""
 
 
@@ -146,9 +148,9 @@ class Story:
         return codes
 
 
-def play(page: Path, blocks: Iterable[Block], folder: Path, *, database: str = "") -> None:
+def play(page: Path, blocks: Iterable[Block], folder: Path, *, environment: Mapping[str, str] | None = None) -> None:
     story = Story(folder)
-    story.environment["DATABASE"] = database
+    story.environment |= environment or {}
     try:
         for block in blocks:
             try:
@@ -165,7 +167,14 @@ def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, request: pytes
     blocks = [block for block in blocks_of(page) if block.language != "text"]
     is_of_postgresql = any("$DATABASE" in block.text for block in blocks)
     database = request.getfixturevalue("database") if is_of_postgresql else ""
-    play(page, blocks, tmp_path, database=database)
+    with ExitStack() as stack:
+        environment = {"DATABASE": database}
+        if any("$RAY" in block.text for block in blocks):
+            if not is_installed():
+                pytest.skip(WHY_NOT)
+            ray = stack.enter_context(running_ray(1))
+            environment |= {**ray.environment, "RAY": ray.address}
+        play(page, blocks, tmp_path, environment=environment)
 
 
 def is_program(block: Block) -> bool:

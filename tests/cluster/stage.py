@@ -95,6 +95,13 @@ async def set_to_work(node: Node, session_id: str, *, tasks: int = 2) -> None:
             await client.send_task("ann", f"work {number}", task_id=f"t{number}")
 
 
+def lost_and_repeated(found: Evidence, *, tasks: int = 2) -> tuple[int, int]:
+    """How many tasks and mails that they were to send are missing, and how many mails are there more than once."""
+    differences = [found.mails[f"a step of work {number}"] - STEPS for number in range(tasks)]
+    missing = tasks - sum(state == TaskState.COMPLETED for state in found.states.values())
+    return missing + sum(max(-each, 0) for each in differences), sum(max(each, 0) for each in differences)
+
+
 class Evidence(NamedTuple):
     """What is in the database of a session."""
 

@@ -63,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
-    | {"examples", "__init__"},
+    | {"cluster", "examples", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
 }
 """What each part of the package may import of the package."""
@@ -104,11 +104,18 @@ KNOW_POSTGRESQL = {
     "cli/commands/serve.py",
     "cli/commands/store.py",
     "cli/doctor/folder.py",
+    "cli/ray_cluster.py",
     "cluster/joining.py",
+    "cluster/ray/keeping.py",
+    "cluster/ray/shell.py",
     "runtime/life/store.py",
     "store/transfer.py",
 }
 """The same for PostgreSQL."""
+
+
+KNOW_RAY = {"cluster/ray/connecting.py", "cluster/ray/crew.py", "cluster/ray/probing.py"}
+"""Who imports Ray, and only when it is called: the actors, and the commands that make them."""
 
 
 def layer_of(module: str) -> str:
@@ -276,6 +283,19 @@ def test_only_who_opens_a_store_knows_that_it_is_in_postgresql() -> None:
         and names_any(path.read_text(encoding="utf-8"), POSTGRESQL, "asyncpg")
     }
     assert knowing == KNOW_POSTGRESQL
+
+
+def test_only_who_makes_actors_imports_ray_and_only_when_it_is_called() -> None:
+    knowing = {
+        path.relative_to(PACKAGE).as_posix() for path in modules() if names_any(path.read_text(encoding="utf-8"), "ray")
+    }
+    assert knowing == KNOW_RAY
+    program = (
+        "import sys, ai_whisperer.cli.commands.cluster, ai_whisperer.cluster.ray.crew; "
+        "print([m for m in ('ray', 'asyncpg') if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() in ("['asyncpg']", "[]")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from ai_whisperer.cli.calling import Connected, command
+from ai_whisperer.cli.catalog import COMMANDS
 from ai_whisperer.cli.output import Column
+from ai_whisperer.cli.ray_cluster import OF_ALL_NODES, down, is_silent, scale, silence, up
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.cluster import NodeStatus
 from ai_whisperer.errors import StateError
@@ -19,9 +21,9 @@ NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="The name of t
 def register(app: typer.Typer) -> None:
     below = typer.Typer(no_args_is_help=True)
     command(below, status, drain, move)
-    app.add_typer(
-        below, name="cluster", help="Show the nodes that share a PostgreSQL database; drain one, move a session."
-    )
+    command(below, up, settings=OF_ALL_NODES)
+    command(below, scale, down, settings=("store",))
+    app.add_typer(below, name="cluster", help=COMMANDS["cluster"]["cluster"])
 
 
 async def status(call: Connected) -> None:
@@ -30,6 +32,8 @@ async def status(call: Connected) -> None:
     call.output.table(found.nodes, NODES, of=found)
     if found.waiting and not call.output.as_json:
         call.output.text(f"{found.waiting} sessions wait for a node.")
+    if found.ray is not None and is_silent(found.ray) and not call.output.as_json:
+        call.output.text(silence(found.ray))
 
 
 async def drain(call: Connected, node: NodeArgument) -> None:

@@ -27,6 +27,11 @@ SELECT
   coalesce((SELECT stated FROM limits WHERE session_id=''), '')"""
 
 CLUSTER: Final = "SELECT id, min_version FROM cluster"
+RAY: Final = "SELECT ray, wanted_hosts, greatest(extract(epoch FROM now()) - kept_at, 0) FROM cluster"
+ORDER: Final = "UPDATE cluster SET ray=$1, wanted_hosts=$2, launch=$3, kept_at=extract(epoch FROM now())"
+LAUNCH: Final = "SELECT launch FROM cluster"
+WANT_HOSTS: Final = "UPDATE cluster SET wanted_hosts=$1"
+KEPT: Final = "UPDATE cluster SET kept_at=extract(epoch FROM now())"
 SHOWN_TO_NODES: Final = "SELECT secret FROM cluster"
 RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"
 JOIN: Final = f"""

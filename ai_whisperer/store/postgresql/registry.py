@@ -10,7 +10,7 @@ from typing import Final
 import asyncpg
 from asyncpg import Connection
 
-from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession
+from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
 from ai_whisperer.domain.nodes import NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
@@ -47,34 +47,34 @@ class Registry:
 
     async def beat(self) -> Seen | None:
         """Say that this node lives, and look who else does; None if this node was let go."""
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             if await connection.fetchval(queries.BEAT, self._id) is None:
                 return None
             return await self._seen(connection)
 
     async def look(self) -> Seen:
         """What `beat` sees, without saying anything."""
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             return await self._seen(connection)
 
     async def join(self, card: NodeCard) -> bool:
         """Enter this node; False if there is one of that name."""
         values = (card.name, card.address, card.version, card.settings, card.sandbox, card.serves)
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             return await connection.fetchval(queries.JOIN, self._id, *values) is not None
 
     async def cluster(self) -> tuple[str, str]:
         """The id of the cluster, and the oldest version that may join."""
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             return tuple(await connection.fetchrow(queries.CLUSTER))
 
     async def secret(self) -> str:
         """What nodes of this cluster show to each other."""
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             return str(await connection.fetchval(queries.SHOWN_TO_NODES))
 
     async def raise_min_version(self, version: str) -> None:
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             await connection.execute(queries.RAISE_MIN_VERSION, version)
 
     async def remove(self, host_id: str, beat: int | None = None, *, has_ended: bool = True) -> bool:
@@ -84,7 +84,7 @@ class Registry:
 
         Its connections are ended first: one of a process that is frozen may hold what has to be changed.
         """
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             if host_id != self._id:
                 if beat is not None and all((n.id, n.beat) != (host_id, beat) for n in await _nodes(connection)):
                     return False
@@ -93,24 +93,25 @@ class Registry:
 
     async def drain(self, name: str) -> bool:
         """Let a node give its sessions to others; False if there is none of that name that takes any."""
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             return await connection.fetchval(queries.DRAIN, name) is not None
 
     async def move(self, session_id: str, name: str) -> None:
         """Let the session go to that node, as soon as the one that has it has let it go."""
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             await connection.execute(queries.MOVE, session_id, name)
 
     async def placed(self, session_id: str) -> PlacedSession:
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             found = await connection.fetchrow(queries.PLACED, session_id)
         node, address, epoch = ("", "", 0) if found is None else found
         return PlacedSession(session_id=session_id, node=node, address=address, epoch=epoch)
 
     async def status(self) -> ClusterStatus:
-        async with self._at_work() as connection:
+        async with self.at_work() as connection:
             cluster_id, min_version = await connection.fetchrow(queries.CLUSTER)
             counts: dict[str, int] = dict(map(tuple, await connection.fetch(queries.SESSION_COUNTS)))
+            ray = ray_from(await connection.fetchrow(queries.RAY))
             seen = await self._seen(connection)
         own = next((each.settings for each in seen.nodes if each.id == self._id), "")
         nodes = (
@@ -128,7 +129,9 @@ class Registry:
             )
             for each in seen.nodes
         )
-        return ClusterStatus(cluster_id=cluster_id, min_version=min_version, nodes=tuple(nodes), waiting=seen.wanted)
+        return ClusterStatus(
+            cluster_id=cluster_id, min_version=min_version, nodes=tuple(nodes), waiting=seen.wanted, ray=ray
+        )
 
     def lose(self) -> None:
         """Let go of the connection at once."""
@@ -159,7 +162,8 @@ class Registry:
         )
 
     @asynccontextmanager
-    async def _at_work(self) -> AsyncIterator[Connection]:
+    async def at_work(self) -> AsyncIterator[Connection]:
+        """The connection, for one call."""
         try:
             yield await self._connected()
         except LOST as error:
@@ -188,6 +192,11 @@ class Registry:
 
 async def _nodes(connection: Connection) -> tuple[SeenNode, ...]:
     return tuple(node_from(tuple(row)) for row in await connection.fetch(queries.NODES))
+
+
+def ray_from(row: Row) -> RayStatus | None:
+    address, wanted, silent_seconds = row
+    return RayStatus(address=address, wanted=wanted, silent_seconds=float(silent_seconds)) if address else None
 
 
 def node_from(row: Row) -> SeenNode:

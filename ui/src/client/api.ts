@@ -200,12 +200,13 @@ export interface ChannelResponse {
   output: unknown;
 }
 
-/** The nodes by name. `waiting` is how many sessions have work and nobody yet. */
+/** The nodes by name. `waiting` is how many sessions have work and nobody yet; `ray` is set if Ray runs nodes. */
 export interface ClusterStatus {
   clusterId: string;
   minVersion: string;
   nodes: NodeStatus[];
   waiting: number;
+  ray: RayStatus | null;
 }
 
 /** Whether conversations that grow too long are made shorter: by themselves, or never. */
@@ -938,6 +939,13 @@ export interface QuestionRecord {
 
 /** `expired`: its time was over. `withdrawn`: the task ended first. */
 export type QuestionState = "answered" | "expired" | "pending" | "refused" | "withdrawn";
+
+/** The Ray that runs the nodes: how many there are to be, and how long ago it was last heard of. */
+export interface RayStatus {
+  address: string;
+  wanted: number;
+  silentSeconds: number;
+}
 
 /** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */
 export interface ReportTo {

@@ -1,0 +1,59 @@
+"""The part of the book that says which nodes Ray is to run, and what those that it runs do."""
+
+from __future__ import annotations
+
+import secrets
+
+from ai_whisperer.domain.cluster import RayStatus
+from ai_whisperer.domain.nodes import RunNode
+from ai_whisperer.store.postgresql import node_queries as queries
+from ai_whisperer.store.postgresql.registry import Registry, ray_from
+
+
+class LaunchBook(Registry):
+    """The book of the nodes, for whoever runs them and is none."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address, f"launcher-{secrets.token_hex(8)}")
+
+    async def order(self, ray: str, wanted: int, launch: str) -> None:
+        """Say which Ray is to run how many nodes, and how; with an empty address, that none does."""
+        async with self.at_work() as connection:
+            await connection.execute(queries.ORDER, ray, wanted, launch)
+
+    async def want(self, wanted: int) -> None:
+        async with self.at_work() as connection:
+            await connection.execute(queries.WANT_HOSTS, wanted)
+
+    async def ray(self) -> RayStatus | None:
+        async with self.at_work() as connection:
+            return ray_from(await connection.fetchrow(queries.RAY))
+
+    async def launch(self) -> str:
+        """What `order` was given for the nodes."""
+        async with self.at_work() as connection:
+            return str(await connection.fetchval(queries.LAUNCH))
+
+    async def kept(self) -> None:
+        """Note that Ray answers."""
+        async with self.at_work() as connection:
+            await connection.execute(queries.KEPT)
+
+    async def run_nodes(self) -> tuple[RunNode, ...]:
+        """The nodes that serve, with what their keeper needs to know of them."""
+        async with self.at_work() as connection:
+            counts: dict[str, int] = dict(map(tuple, await connection.fetch(queries.SESSION_COUNTS)))
+            seen = await self._seen(connection)
+        return tuple(
+            RunNode(
+                host_id=each.id,
+                name=each.name,
+                address=each.address,
+                state=each.state,
+                beat=each.beat,
+                has_lock=each.has_lock,
+                sessions=counts.get(each.id, 0),
+            )
+            for each in seen.nodes
+            if each.serves
+        )
