@@ -23,7 +23,7 @@ from typing import Any, Final
 from tests.leaks import children
 
 PATIENCE_SECONDS: Final = 60.0
-WHY_NOT: Final = (
+WHY_NOT: Final = "ray, which is large, is not installed: 'make demo-cluster' installs it, or the extra cluster"
     "ray is not installed: it is large, and only 'make demo-cluster' and whoever wants it has it (extra cluster)"
 )
 NODES_CPUS: Final = 4
