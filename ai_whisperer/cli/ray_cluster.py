@@ -133,8 +133,8 @@ def is_silent(ray: RayStatus) -> bool:
 def silence(ray: RayStatus) -> str:
     """What a person should know of a Ray that is not heard of."""
     return (
-        f"The Ray at {ray.address} was last heard of {ray.silent_seconds:,.0f} s ago: the nodes that live continue with "
-        "their sessions, and none is started or replaced. Start Ray again, then: whisperer cluster up"
+        f"The Ray at {ray.address} was last heard of {ray.silent_seconds:,.0f} s ago: the nodes that live continue "
+        "with their sessions, and none is started or replaced. Start Ray again, then: whisperer cluster up"
     )
 
 

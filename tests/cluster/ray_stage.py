@@ -24,8 +24,6 @@ from tests.leaks import children
 
 PATIENCE_SECONDS: Final = 60.0
 WHY_NOT: Final = "ray, which is large, is not installed: 'make demo-cluster' installs it, or the extra cluster"
-    "ray is not installed: it is large, and only 'make demo-cluster' and whoever wants it has it (extra cluster)"
-)
 NODES_CPUS: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _LOOPBACK: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
