@@ -1,6 +1,6 @@
 """Whatever happens to nodes, their ways and their database: nothing is lost, nothing is done twice, clients see it all.
 
-`WHISPERER_NEMESIS_RUNS` is how many schedules are played, `WHISPERER_NEMESIS_SEED` the first of them. A schedule that
+`WHISPERER_TEST_NEMESIS_RUNS` is how many schedules are played, `WHISPERER_TEST_NEMESIS_SEED` the first of them. A schedule that
 finds something is played again by `python -m tests.cluster.nemesis SEED`.
 """
 
@@ -19,8 +19,8 @@ from tests.cluster.schedule import Act, Kind, Schedule, drawn
 from tests.effort import EFFORT
 from tests.postgresql import NoPostgresqlError
 
-RUNS = int(os.environ.get("WHISPERER_NEMESIS_RUNS", "1"))
-FIRST_SEED = int(os.environ.get("WHISPERER_NEMESIS_SEED", "1"))
+RUNS = int(os.environ.get("WHISPERER_TEST_NEMESIS_RUNS", "1"))
+FIRST_SEED = int(os.environ.get("WHISPERER_TEST_NEMESIS_SEED", "1"))
 _PATIENCE_FOR_A_PLANTED_BUG_SECONDS = 12.0
 _TRIES_FOR_A_PLANTED_BUG = 3
 _IN_LONG_RUNS = "its schedule takes long and depends on the load of the machine: the long run plays it (make soak)"
