@@ -1,7 +1,7 @@
 """Whatever happens to nodes, their ways and their database: nothing is lost, nothing is done twice, clients see it all.
 
-`WHISPERER_TEST_NEMESIS_RUNS` is how many schedules are played, `WHISPERER_TEST_NEMESIS_SEED` the first of them. A schedule that
-finds something is played again by `python -m tests.cluster.nemesis SEED`.
+`WHISPERER_TEST_NEMESIS_RUNS` is how many schedules are played, `WHISPERER_TEST_NEMESIS_SEED` the first of them. A
+schedule that finds something is played again by `python -m tests.cluster.nemesis SEED`.
 """
 
 from __future__ import annotations
