@@ -26,7 +26,7 @@ MOST_STARTS = 5
 """The process died at so many starts of a task that becomes a dead letter."""
 
 _SHORTEST_REST_SECONDS = 3.0
-_LONGEST_REST_SECONDS = 3600.0
+LONGEST_REST_SECONDS = 3600.0
 _TIMES_AS_LONG = 10.0
 
 
@@ -69,4 +69,4 @@ def rest_seconds(ran_seconds: float, *, chance: float) -> float:
     `chance`, from 0 to 1, keeps it from falling in with deaths that come at regular times.
     """
     rest = max(_TIMES_AS_LONG * ran_seconds, _SHORTEST_REST_SECONDS) * (1.0 + chance)
-    return min(rest, _LONGEST_REST_SECONDS)
+    return min(rest, LONGEST_REST_SECONDS)

@@ -33,6 +33,11 @@ class SimulationLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual_time
 
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """What a loop that is closed leaves behind died with it, and is nobody's fault."""
+        if not self.is_closed():
+            super().call_exception_handler(context)
+
     def idle(self, timeout: float | None) -> None:
         """Called when the loop looks for something to do: shuffle what is ready, or let time pass."""
         ready = self._ready  # type: ignore[attr-defined]

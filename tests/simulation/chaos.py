@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
+from ai_whisperer.core.blame import LONGEST_REST_SECONDS
 from ai_whisperer.domain.tasks import Budget, StepState
 from ai_whisperer.errors import AnswerError, LockNotHeldError, QueueFullError, StateError
 from ai_whisperer.models.base import Model
@@ -336,7 +337,8 @@ class Chaos:
     async def _finish(self) -> None:
         manager = await self._open()
         await asyncio.gather(self._meddle(manager), self._meddle(manager))
-        async with asyncio.timeout(2_000):  # six times as long as the slowest of the first runs took
+        # Six times as long as the slowest of the first runs took, if no task rests.
+        async with asyncio.timeout(LONGEST_REST_SECONDS + 2_000):
             while busy := [name for name in AGENTS if _busy(manager, name)]:
                 for name in busy:
                     await _set_going(manager, name)

@@ -13,7 +13,7 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskKind, TaskRecord, TaskState
 from ai_whisperer.domain.waits import WaitKind
 from tests.simulation.promises_of_talk import check_notices, check_questions, check_steering
-from tests.simulation.promises_of_time import check_time, due_times
+from tests.simulation.promises_of_time import TASK_ENDS, check_time, due_times
 from tests.simulation.promises_of_waits import check_approvals, check_waits_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, World
 
@@ -23,8 +23,6 @@ SLACK_SECONDS = 1.0
 
 GRACE_SECONDS = 5.0
 """So long steps may go on when the session is closed, and no clock is watched any more."""
-
-_ENDS = {"async.task.completed", "async.task.error", "async.task.cancelled"}
 
 
 class Findings:
@@ -95,7 +93,7 @@ async def check(manager: AsyncAgentSessionManager, world: World) -> None:
     found = Findings()
     await found.gather(manager)
     assert [note.seq for note in found.notes] == list(range(1, len(found.notes) + 1)), "the log has a gap"
-    check_time(found.notes, lambda due_at, until: _latest(world, due_at, until=until))
+    check_time(found.notes, found.tasks, lambda due_at, until: _latest(world, due_at, until=until))
     _check_tasks(found, world)
     _check_trees(found)
     _check_journals(found, world)
@@ -110,7 +108,6 @@ async def check(manager: AsyncAgentSessionManager, world: World) -> None:
     check_steering(found.tasks, found.steps, world)
     check_notices(found.mails, found.tasks, found.notes)
     _check_delegation(found)
-    _check_deadlines(found, world)
     _check_budgets(found)
     _check_usage(manager, found)
     _check_events(found, world)
@@ -223,7 +220,7 @@ def _check_threads(found: Findings) -> None:
         if note.name == "async.task.started":
             assert running.get(key, task.id) == task.id, "two tasks of one thread ran at the same time"
             running[key] = task.id
-        elif note.name in {*_ENDS, "async.task.continuation"} and running.get(key) == task.id:
+        elif note.name in {*TASK_ENDS, "async.task.continuation"} and running.get(key) == task.id:
             del running[key]
 
 
@@ -281,9 +278,9 @@ def _check_turns(found: Findings, world: World) -> None:
     assert not world.collisions, "two touched the same thing at the same time"
     waiting: dict[str, int] = {}
     moments = ("resource.waiting", "resource.granted", "step.started", "step.finished", "approval.requested")
-    for note in found.named(*moments, *_ENDS):
+    for note in found.named(*moments, *TASK_ENDS):
         step_id, life = note.params.get("stepId", ""), sum(seq < note.seq for seq in world.opened_after)
-        if note.name in _ENDS:
+        if note.name in TASK_ENDS:
             waiting = {each: since for each, since in waiting.items() if task_of(each) != note.params["taskId"]}
         elif note.name == "approval.requested":
             waiting.pop(note.params["approvalId"], None)
@@ -306,7 +303,7 @@ def _check_delegation(found: Findings) -> None:
             reports[base_id(task)] += 1
     ends: Counter[str] = Counter()
     silent: Counter[str] = Counter()
-    for note in found.named(*_ENDS):
+    for note in found.named(*TASK_ENDS):
         task = found.tasks[note.params["taskId"]]
         if found.tasks[base_id(task)].kind is TaskKind.DELEGATED:
             ends[base_id(task)] += 1
@@ -315,19 +312,6 @@ def _check_delegation(found: Findings) -> None:
         told = reports.pop(task_id, 0)
         assert count - silent[task_id] == told, f"{task_id} ended {count} times and was reported {told} times"
     assert not reports, "something was reported that was not delegated"
-
-
-def _check_deadlines(found: Findings, world: World) -> None:
-    began: dict[str, float] = {}
-    for note in found.notes:
-        task = found.tasks.get(note.params.get("taskId", ""))
-        if task is None or task.deadline_at is None:
-            continue
-        if note.name in ("async.task.queued", "async.task.started"):
-            began[task.id] = note.at
-        elif note.name in {*_ENDS, "async.task.continuation"}:
-            due_at = max(task.deadline_at, began.get(task.id, task.created_at))
-            assert note.at <= _latest(world, due_at, until=note.at), "a task outlived its deadline"
 
 
 def _check_budgets(found: Findings) -> None:

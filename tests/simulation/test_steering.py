@@ -10,7 +10,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.domain.conversation import Answer, UserTurn
 from ai_whisperer.domain.tasks import StepKind
-from ai_whisperer.errors import InvalidInputError, ModelRefusedError, StateError
+from ai_whisperer.errors import DeadlineError, InvalidInputError, ModelRefusedError, StateError
 from ai_whisperer.models.base import ModelRequest
 from tests.simulation.stage import call, names_of, play, play_over_crash, until
 
@@ -228,6 +228,22 @@ def test_a_message_that_is_being_told_cannot_be_cancelled() -> None:
         assert (await manager.get_task("m1")).state is TaskState.JOINED
 
     play(scenario, digger, tools=[dig])
+
+
+def test_a_message_whose_time_is_over_while_it_is_told_to_nobody_who_answers_waits_no_longer() -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await at_work(manager, limits={"max_concurrent_tasks": 1})
+        await manager.send_task("ann", "dig there", task_id="t2", thread_id="yard", priority="high")
+        await manager.send_task(
+            "ann", "not so deep", task_id="m1", thread_id="garden", timeout_seconds=6.5, deliver="next_step"
+        )
+        ended = await manager.wait_task("m1")
+        assert (ended.id, ended.state) == ("m1", TaskState.FAILED)
+        assert ended.error is not None
+        assert ended.error.code == DeadlineError.code
+        assert (await manager.get_task("t2")).state is TaskState.RUNNING
+
+    play(scenario, refuses_after_the_message, tools=[dig])
 
 
 def test_a_message_can_go_to_a_task_that_another_agent_has_delegated() -> None:

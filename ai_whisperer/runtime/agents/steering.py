@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.domain.tasks import Said, StepRecord, TaskRecord
@@ -24,6 +24,11 @@ class Steering:
         """The ids of the tasks that wait to join the one of this thread."""
         return self._threads.get(thread_id, ())
 
+    def tasks_in(self, thread_id: str) -> Iterator[TaskRecord]:
+        """The tasks themselves."""
+        found = map(self._queue.find_task, self.waiting_in(thread_id))
+        return (each for each in found if each is not None)
+
     def add(self, task: TaskRecord) -> None:
         self._threads.setdefault(task.thread_id, []).append(task.id)
 
@@ -35,8 +40,9 @@ class Steering:
 
     def said_to(self, task: TaskRecord) -> tuple[Said, ...] | None:
         """What they have to say to this task, which is about to ask its model; None if nobody waits."""
-        found = map(self._queue.find_task, self.waiting_in(task.thread_id))
-        said = (Said(task_id=each.id, text=each.prompt, parts=each.parts or ()) for each in found if each is not None)
+        said = (
+            Said(task_id=each.id, text=each.prompt, parts=each.parts or ()) for each in self.tasks_in(task.thread_id)
+        )
         return tuple(said) or None
 
     def is_being_said(self, task_id: str, last_steps: Iterable[StepRecord]) -> bool:

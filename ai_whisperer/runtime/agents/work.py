@@ -204,7 +204,10 @@ class AgentWork:
         )
 
     async def fail_task(self, task_id: str, cause: str, error: WhispererError) -> None:
-        """Let a task that waits or runs fail with this error, unless it ends first or is just being told to another."""
+        """Let a task that waits or runs fail with this error, unless it ends first or is just being told to another.
+
+        Its time may be over while it is told: if nobody answers, `_remove_loop` sees to its deadline again.
+        """
         if self._is_being_said(task_id):
             return
         await self._end_early(
@@ -243,6 +246,9 @@ class AgentWork:
         self.queue.release(task.thread_id)
         if self._calls is not None:
             self._calls.release(task.thread_id)
+        if self.steering:
+            for waiting in self.steering.tasks_in(task.thread_id):
+                self._parts.deadlines.watch(waiting)
         self._parts.trees.leave(decision, task)
 
     def task_ended(self, decision: Decision, task: TaskRecord) -> None:
