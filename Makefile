@@ -25,7 +25,10 @@ NPM_TEST := WHISPERER_TEST_PYTHON="$(abspath $(BIN))/python" PATH="$(abspath $(B
 NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
-.PHONY: demo demo-cluster test lint types ui page browser docs bench instructions soak clean
+# What needs no time but that of the processor, and so may run beside anything.
+UNTIMED := tests/unit tests/simulation
+
+.PHONY: demo demo-cluster test lint types untimed ui page browser docs bench instructions soak clean
 
 demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
@@ -36,11 +39,10 @@ demo-cluster: $(INSTALLED) $(PAGE)
 	WHISPERER_PAGE=skip $(PIP) --editable '.[cluster]'
 	$(ALONE) $(BIN)/python -m tests.cluster.demo $(if $(STAY),--stay)
 
-# What is checked is checked side by side; what runs servers and browsers has the machine for itself.
+# Two at a time in this order, so that neither core waits; what runs servers has the machine for itself.
 test: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
-	$(MAKE) --no-print-directory --jobs 2 lint types ui
-	$(MAKE) --no-print-directory browser
-	$(ALONE) $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint types ui untimed browser
+	$(ALONE) $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(UNTIMED))
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -48,6 +50,9 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+
+untimed: $(INSTALLED)
+	$(ALONE) $(BIN)/pytest $(UNTIMED)
 
 page: $(PAGE)
 

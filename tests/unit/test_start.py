@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
@@ -28,9 +29,9 @@ _HEAVY = {
     "websockets",
     "rich",
 }
-_HELP = """
+_COMMAND = """
 import runpy, sys
-sys.argv = ['whisperer', '--help']
+sys.argv = ['whisperer', *{arguments!r}]
 try:
     runpy.run_module('ai_whisperer', run_name='__main__')
 except SystemExit:
@@ -60,11 +61,17 @@ def test_the_session_manager_loads_neither_server_nor_providers_nor_what_few_ses
 
 
 def test_the_help_loads_no_command_no_event_loop_and_no_session() -> None:
-    loaded = loaded_by(_HELP)
+    loaded = loaded_by(_COMMAND.format(arguments=["--help"]))
     assert not loaded & {*_HEAVY, "asyncio", "apsw", "yaml", "cronsim", "zoneinfo"}
     layers = {name.split(".")[1] for name in loaded if name.startswith("ai_whisperer.")}
     assert not layers & {"runtime", "store", "core", "models", "tools", "templates", "server", "client"}
     assert not any(name.startswith(commands.__name__) for name in loaded)
+
+
+def test_a_command_loads_neither_session_nor_providers_before_it_has_found_its_server(tmp_path: Path) -> None:
+    loaded = loaded_by(_COMMAND.format(arguments=["sessions", "list", "--data", str(tmp_path)]))
+    assert "ai_whisperer.cli.commands.sessions" in loaded
+    assert not loaded & {*_HEAVY, "apsw", "cronsim", "zoneinfo"}
 
 
 @pytest.mark.parametrize("module", COMMANDS)
