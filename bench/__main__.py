@@ -29,6 +29,7 @@ from bench import (
     w12_refusals,
     w13_postgresql,
     w14_nodes,
+    w15_hosts,
 )
 from bench.probe import REPOSITORY, Probe, ProbeError, Sample, Samples
 from bench.report import Figure
@@ -66,6 +67,7 @@ WORKLOADS: dict[str, Workload] = {
         w12_refusals,
         w13_postgresql,
         w14_nodes,
+        w15_hosts,
         import_time,
     )
 }

@@ -74,7 +74,7 @@ def followed(folder: Path, *, followers: int, tasks: int) -> Sample:
 
 async def _callers(a: Node, b: Node) -> list[Caller]:
     """A caller at each node; the session is at the first."""
-    callers = [await Caller.connect(_url(node)) for node in (a, b)]
+    callers = [await Caller.connect(address_of(node)) for node in (a, b)]
     await callers[0].call("session.create", **_SESSION)
     await callers[0].call("async.createAgent", **_SESSION, agentId="ann")
     await callers[0].call("async.createAgent", **_SESSION, agentId="bob", config={}, autoStart=False)
@@ -100,14 +100,14 @@ async def _passed_on(a: Node, b: Node, requests: int) -> Sample:
 
 async def _followed(a: Node, b: Node, followers: int, tasks: int) -> Sample:
     direct, far = await _callers(a, b)
-    host = Served(a.process.process.pid, _url(a))
+    host = Served(a.process.process.pid, address_of(a))
     await _work(direct, tasks)
     begun = host.cpu_seconds()
     await _work(far, tasks)
     alone = host.cpu_seconds() - begun
     listeners = []
     for first in range(0, followers, _AT_ONCE):
-        some = [await Listener.connect(_url(b)) for _ in range(first, min(first + _AT_ONCE, followers))]
+        some = [await Listener.connect(address_of(b)) for _ in range(first, min(first + _AT_ONCE, followers))]
         await asyncio.gather(*(each.subscribe("s") for each in some))
         listeners += some
     sent, seq, begun = _sent(a), listeners[0].seq, host.cpu_seconds()
@@ -128,7 +128,8 @@ async def _work(caller: Caller, tasks: int) -> None:
         await caller.call("task.wait", **_SESSION, taskId=task["taskId"])
 
 
-def _url(node: Node) -> str:
+def address_of(node: Node) -> str:
+    """Where a raw client connects to it, and hears only what it asks for."""
     return f"{node.url.replace('http', 'ws', 1).removesuffix('/ws')}/ws?token={TOKEN}&notifications=explicit"
 
 

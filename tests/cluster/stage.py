@@ -54,12 +54,12 @@ class Node:
 
 
 @contextmanager
-def nodes(database: str, folder: Path, *names: str) -> Iterator[list[Node]]:
-    """So many nodes that have joined."""
-    rules = folder / "rules.yaml"
-    rules.write_text(RULES, encoding="utf-8")
+def nodes(database: str, folder: Path, *names: str, rules: str = RULES) -> Iterator[list[Node]]:
+    """So many nodes that have joined; their model answers by these rules."""
+    file = folder / "rules.yaml"
+    file.write_text(rules, encoding="utf-8")
     with ExitStack() as stack:
-        flags = ("--port", "0", "--store", database, "--token", TOKEN, "--model", f"scripted:{rules}", "--json")
+        flags = ("--port", "0", "--store", database, "--token", TOKEN, "--model", f"scripted:{file}", "--json")
         begun = []
         for name in names:
             (folder / name).mkdir(exist_ok=True)
