@@ -13,11 +13,13 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ai_whisperer.domain.mail import MailRecord
+from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer.domain.mail import USER, MailRecord, MailState
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.snapshot import Link, LinkKind
 from ai_whisperer.store.base import Unit
+from bench.growth_stored import SESSION, agent_of
 from bench.probe import Probe, Sample, Samples, in_fresh_process, values_of
 from bench.report import Figure, Target
 from tests.postgresql import running_server
@@ -27,7 +29,12 @@ COMMITS = 300
 SENDERS = 200
 ROUNDS = 40
 ROWS_IN_UNIT = 3
+AGENTS = 10_000
+MAILS = 500_000
+"""In the session that is opened, each with a notification."""
 _BODY = "word " * 40
+_IN_UNIT = 500
+_OPENINGS = 3
 
 _T = TypeVar("_T")
 
@@ -47,6 +54,7 @@ def probes(*, quick: bool) -> list[Probe]:
     return [
         Probe("lone", in_fresh_process(lone, commits=COMMITS // part)),
         Probe("senders", in_fresh_process(senders, rounds=max(ROUNDS // part, 2))),
+        Probe("opened", in_fresh_process(opened, agents=AGENTS // part, mails=MAILS // part)),
     ]
 
 
@@ -56,6 +64,7 @@ def figures(samples: Samples) -> list[Figure]:
     return [
         Figure("lone durable commit, median", "ms", ours, raw=raw, target=Target(1.5, of="raw")),
         Figure("200 senders", "rows/s", rows, raw=raw_rows, target=Target(0.5, at_least=True, of="raw")),
+        Figure("a session opened", "s", values_of(samples, "opened", "seconds"), target=Target(1.5)),
     ]
 
 
@@ -168,3 +177,56 @@ async def senders(folder: Path, *, rounds: int) -> Sample:
             raw += raw_side.seconds if each >= 3 else 0.0
     rows = rounds * SENDERS * ROWS_IN_UNIT
     return {"ours": rows / ours, "raw": rows / raw}
+
+
+def opened(folder: Path, *, agents: int, mails: int) -> Sample:
+    """The least of a few: a session with so many agents and so much that was said long ago."""
+    with running_server(durable=True, folder=folder) as server, server.database() as address:
+        asyncio.run(_fill(address, agents, mails))
+        return {"seconds": min(asyncio.run(_opening(folder / "data", address)) for _ in range(_OPENINGS))}
+
+
+async def _fill(address: str, agents: int, mails: int) -> None:
+    from ai_whisperer.store.postgresql.store import PostgresqlStore
+
+    store = await PostgresqlStore.open(address)
+    for first in range(0, agents, _IN_UNIT):
+        unit = Unit()
+        for number in range(first, min(first + _IN_UNIT, agents)):
+            unit.insert_agent(agent_of(number))
+        await store.submit(unit)
+    for first in range(0, mails, _IN_UNIT):
+        unit = Unit()
+        for number in range(first, min(first + _IN_UNIT, mails)):
+            _store_mail(unit, number, recipient=f"agent-{number % agents}")
+        await store.submit(unit)
+    await store.close()
+
+
+async def _opening(folder: Path, address: str) -> float:
+    manager = AsyncAgentSessionManager(folder, store=address, model="scripted")
+    begun = time.perf_counter()
+    await manager.open()
+    took = time.perf_counter() - begun
+    await manager.close()
+    return took
+
+
+def _store_mail(unit: Unit, number: int, *, recipient: str) -> None:
+    mail = MailRecord(
+        session_id=SESSION,
+        id=f"mail-{number:08}",
+        thread_id=f"mail-{number:08}",
+        sender=USER,
+        sequence=number + 1,
+        recipient=recipient,
+        subject="Hello",
+        body=_BODY,
+        arrival=number + 1,
+        cause="user:user",
+        state=MailState.ARCHIVED,
+        created_at=float(number),
+    )
+    unit.insert_mail(mail)
+    seen = MailSeen(mail_id=mail.id, sender=USER, recipient=recipient, subject="Hello")
+    unit.notes.append(Note(SESSION, "user:user", float(number), seen))
