@@ -22,6 +22,7 @@ from .invariants import always
 from .outcome import in_the_end
 from .worker import Order, Summary
 from .workload import WORKLOADS
+from .zygote import Start
 
 _ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
@@ -37,32 +38,40 @@ Death = str | float
 
 
 class Witness:
-    """The witness process, and its log by run."""
+    """The witness process, and its log by run; beside it the process that starts workers."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "witness.log"
+        self.zygote = folder / "zygote"
+        self._processes: list[subprocess.Popen[str]] = []
         self._read_to = 0
         self._requests: dict[str, list[Request]] = {}
         self.model_url = ""
         self.effect_port = 0
 
     def __enter__(self) -> Witness:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.witness", str(self._log)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_ENVIRONMENT,
-            text=True,
-        )
-        line = self._process.stdout.readline() if self._process.stdout else ""
-        ports = json.loads(line)
+        ports = json.loads(self._begin("tests.crash.witness", self._log))
         self.model_url, self.effect_port = ports["model_url"], ports["effect_port"]
+        self._begin("tests.crash.zygote", self.zygote)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.communicate("", timeout=_LONGEST_START_SECONDS)
+        for process in self._processes:
+            process.communicate("", timeout=_LONGEST_START_SECONDS)
+
+    def _begin(self, module: str, path: Path) -> str:
+        """Start a process that runs until its input ends; returns the line that says that it is there."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_ENVIRONMENT,
+            text=True,
+        )
+        self._processes.append(process)
+        return process.stdout.readline() if process.stdout else ""
 
     def requests(self, run: str) -> list[Request]:
         """What has arrived from that run so far."""
@@ -115,27 +124,21 @@ class Run:
     async def start(self, death: Death | None = None) -> None:
         """Start the worker; return when it has died or come to its end, and look at what it left."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "stderr").open("wb") as errors:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "tests.crash.worker",
-                msgspec.json.encode(self._order(death if isinstance(death, str) else "")).decode(),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-                env=_ENVIRONMENT | {"OPENAI_BASE_URL": self._witness.model_url, "OPENAI_API_KEY": "none"},
-            )
+        reader, writer = await asyncio.open_unix_connection(self._witness.zygote)
+        order = self._order(death if isinstance(death, str) else "")
+        writer.write(msgspec.json.encode(Start(order=order, errors=str(self._folder / "stderr"))) + b"\n")
+        worker = _Worker()
         try:
             async with asyncio.timeout(_LONGEST_START_SECONDS):
-                await self._listen(process, death if isinstance(death, float) else None)
-                await process.wait()
+                await self._listen(reader, worker, death if isinstance(death, float) else None)
         except TimeoutError:
             self.findings.append(f"the worker did not come to its end in {_LONGEST_START_SECONDS:g} seconds")
+            worker.kill()
+            await self._listen(reader, worker, None)
         finally:
-            if process.returncode is None:
-                _kill(process.pid)
-            code = await process.wait()
-        await self._look(code)
+            worker.kill()
+            writer.close()
+        await self._look(worker.code)
 
     async def finish(self) -> None:
         """Start the worker once more and let it come to its end."""
@@ -155,20 +158,22 @@ class Run:
         if not self.findings:
             shutil.rmtree(self._folder)
 
-    async def _listen(self, process: asyncio.subprocess.Process, kill_after: float | None) -> None:
-        if process.stdout is None:
-            return
+    async def _listen(self, lines: asyncio.StreamReader, worker: _Worker, kill_after: float | None) -> None:
         killing: asyncio.TimerHandle | None = None
-        async for line in process.stdout:
+        async for line in lines:
             word, _, rest = line.decode().strip().partition(" ")
-            if word == "up" and kill_after is not None:
-                killing = asyncio.get_running_loop().call_later(kill_after, _kill, process.pid)
+            if word == "pid":
+                worker.pid = int(rest)
+            elif word == "up" and kill_after is not None:
+                killing = asyncio.get_running_loop().call_later(kill_after, worker.kill)
             elif word == "tried":
                 self._tried.add(rest)
             elif word == "acknowledged":
                 self._acknowledged.add(rest)
             elif word.startswith("{"):
                 self.summary = msgspec.json.decode(line, type=Summary)
+            elif word == "ended":
+                worker.code = int(rest)
         if killing is not None:
             killing.cancel()
 
@@ -186,7 +191,7 @@ class Run:
             address=self._address,
         )
 
-    async def _look(self, code: int) -> None:
+    async def _look(self, code: int | None) -> None:
         folder = self._folder / "data"
         now = Evidence(
             database=await read_postgresql(self._address) if self._address else read_database(folder),
@@ -209,10 +214,18 @@ class Run:
             self.findings.append(f"the worker ended with {code}: {said}")
 
 
-def _kill(pid: int) -> None:
-    """Kill a child that may have ended by itself; unlike `Process.kill`, leave it to the event loop to reap it."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+class _Worker:
+    """The process that is killed; its exit code is known when it has ended."""
+
+    def __init__(self) -> None:
+        self.pid: int | None = None
+        self.code: int | None = None
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended by itself."""
+        if self.pid is not None and self.code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 class Campaign:

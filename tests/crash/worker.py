@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 
 import msgspec
 
@@ -160,7 +159,3 @@ async def work(order: Order) -> None:
         agents = {status.agent_id: _figures(status) for status in manager.list_agents()}
     await store.close()
     say(msgspec.json.encode(Summary(points=dict(switch.counts), agents=agents)).decode())
-
-
-if __name__ == "__main__":
-    asyncio.run(work(msgspec.json.decode(sys.argv[1].encode(), type=Order)))
