@@ -206,6 +206,7 @@ class ChannelParser:
         if closer.reasoning is None:
             if closer.is_over or self._parser.began_with_reasoning:
                 self._closer = None
+                deltas += self._parser.feed(closer.let_go())
             return deltas
         held = "".join(delta.text for delta in deltas + self._parser.finish())
         self._reasoning, self._parser, self._closer = closer.reasoning, _Parser(), None

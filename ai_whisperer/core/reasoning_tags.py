@@ -144,8 +144,13 @@ class LoneCloserScanner:
 
     def finish(self) -> str:
         """What was still held back, likewise."""
-        held, self._held = self._held, ""
+        held = self.let_go()
         return self._end(held, 0, len(held)) if _CLOSING_LINE.fullmatch(held) else held
+
+    def let_go(self) -> str:
+        """What was still held back, where no such tag is looked for any more."""
+        held, self._held = self._held, ""
+        return held
 
     def _end(self, text: str, start: int, end: int) -> str:
         self.is_over = True

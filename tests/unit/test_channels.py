@@ -350,6 +350,7 @@ def chunkings(draw: st.DrawFn) -> list[str]:
 
 @given(chunkings())
 @example(["[FINAL]a[/FI", "NAL]", "[CONTINUE]", "\nb"])
+@example(["<think>\n<", "0"])
 def test_any_chunking_of_any_text_equals_the_whole(chunks: list[str]) -> None:
     parsed, deltas = stream(chunks)
     assert parsed == parse("".join(chunks))
