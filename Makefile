@@ -26,7 +26,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
   process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)
 
 # What needs no time but that of the processor, and so may run beside anything.
-UNTIMED := tests/unit tests/simulation
+UNTIMED := tests/unit
 
 .PHONY: demo demo-cluster test lint types untimed ui page browser docs bench instructions soak clean
 

@@ -18,6 +18,8 @@ from tests.simulation.small_windows import SmallChaos, failure_of
 SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40")) // 4
 FIRST = int(os.environ.get("WHISPERER_SIMULATION_FIRST_SEED", "0"))
 _SEEDS_FOR_A_PLANTED_BUG = 40
+_SHOWS_AT = {"count_mail_as_shown": 34}
+"""Where the search for a rare one begins."""
 
 
 def test_lives_with_small_windows_keep_every_promise() -> None:
@@ -74,4 +76,6 @@ def forget_that_it_was_compacted(patch: pytest.MonkeyPatch) -> None:
 )
 def test_planted_bugs_are_caught(plant: Plant, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    assert any(complaint in (failure_of(seed) or "") for seed in range(_SEEDS_FOR_A_PLANTED_BUG))
+    first = _SHOWS_AT.get(plant.__name__, 0)
+    seeds = (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first))
+    assert any(complaint in (failure_of(seed) or "") for seed in seeds)
