@@ -52,6 +52,12 @@ class TemplateError(DefinitionError):
     code = "invalid_template"
 
 
+class ScriptError(InvalidInputError):
+    """The conversation script cannot be played. Correct the named line; nothing was done."""
+
+    code = "invalid_script"
+
+
 class AnswerError(InvalidInputError):
     """The answer does not fit the form of the question. Correct the named fields; the question stays open."""
 

@@ -20,6 +20,9 @@ COMMANDS: Final = {
     "run": {
         "run": "Do one thing and leave: give an agent one task, or play a workflow of the guide.",
     },
+    "replay": {
+        "replay": "Play conversation scripts: lines to agents and rooms, and what is expected of them.",
+    },
     "agents": {
         "start": "Let an agent take work.",
         "pause": "Let no new step of an agent begin. The step under way runs to its end, mail keeps arriving.",

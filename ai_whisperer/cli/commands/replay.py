@@ -1,0 +1,140 @@
+"""`whisperer replay`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.cli.connecting import CONNECTION
+from ai_whisperer.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ai_whisperer.replay.place import Place
+    from ai_whisperer.replay.playing import Played
+    from ai_whisperer.replay.script import Script
+
+_TITLE_CHARACTERS = 100
+
+
+def register(app: typer.Typer) -> None:
+    command(app, replay, settings=(*CONNECTION, "model", "templates"))
+
+
+async def replay(
+    call: Call,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Conversation scripts.")],
+    *,
+    patience: Annotated[
+        float, typer.Option("--patience", metavar="SECONDS", min=0.0, help="How long what is expected may take.")
+    ] = 60.0,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the outcome here, as JUnit's XML.")
+    ] = None,
+) -> int:
+    """Play conversation scripts: lines to agents and rooms, and what is expected of them.
+
+    Each script has a server of its own, in a temporary folder, which it may kill and start again. With --url or --data
+    it is played on the server there, in a new session, unless --session names one. A script is checked as a whole
+    before it is played, and ends at the first line that is not as expected. It leaves with 0 if all were, else with 1.
+    """
+    from ai_whisperer.replay.junit import junit as as_junit
+    from ai_whisperer.replay.playing import play
+    from ai_whisperer.replay.script import read_script
+
+    scripts = [read_script(path) for path in files]  # a typo in the last costs nothing
+    outcomes: dict[str, tuple[Script, list[Played]]] = {}
+    for script in scripts:
+        played: list[Played] = []
+        outcomes[script.name] = (script, played)
+        async with _place(call, script) as place:
+            async for each in play(script, place, patience_seconds=patience):
+                played.append(each)
+                if not call.output.as_json:
+                    _tell(call, script, each)
+    if junit is not None:
+        try:
+            junit.write_text(as_junit(outcomes), encoding="utf-8")
+        except OSError as error:
+            raise InvalidInputError(f"The outcome cannot be written to {junit}: {error.strerror}.") from error
+    return _told(call, outcomes)
+
+
+@asynccontextmanager
+async def _place(call: Call, script: Script) -> AsyncIterator[Place]:
+    from ai_whisperer.replay.place import Given
+
+    if call.is_given("url") or call.is_given("data"):
+        Given(None).check(script)
+        async with call.server(patience_seconds=60.0) as client:
+            if call.is_given("session"):
+                yield Given(client)
+                return
+            session = await client.create_session(title=f"replay {script.name}"[:_TITLE_CHARACTERS])
+            if not call.output.as_json:
+                call.output.note(f"The session of the script is {session.id}.")
+            yield Given(client.session(session.id))
+        return
+    from ai_whisperer.cli.replaying import OwnServer
+
+    with tempfile.TemporaryDirectory(prefix="whisperer-replay-") as folder:
+        async with OwnServer(Path(folder), await _flags(call, script), script) as server:
+            yield server
+
+
+async def _flags(call: Call, script: Script) -> list[str]:
+    """What a server of its own is given: the model that was asked for or is found, and the folders with templates."""
+    from ai_whisperer.cli.model_choice import check_usable, choose_model, for_workflows
+
+    flags = [flag for folder in call.settings.values.templates for flag in ("--templates", str(folder))]
+    if script.rules is not None and not call.is_given("model"):
+        return [*flags, "--model", f"scripted:{script.rules}"]
+    choice = await asyncio.to_thread(choose_model, call.settings, os.environ)
+    check_usable(choice)
+    if not call.output.as_json:
+        call.output.note(choice.told("--model"))
+    return [*flags, "--model", for_workflows(choice)]
+
+
+def _tell(call: Call, script: Script, each: Played) -> None:
+    where = f"{script.name}, line {each.line.number}"
+    if each.failure:
+        call.output.text(f"FAILED  {where}: {each.line.written}\n        {each.failure}")
+    else:
+        call.output.text(f"ok      {each.line.number:>4}  {each.line.written}  ({each.seconds:.1f} s)")
+
+
+def _told(call: Call, outcomes: dict[str, tuple[Script, list[Played]]]) -> int:
+    failed = [name for name, (_, played) in outcomes.items() if any(each.failure for each in played)]
+    if call.output.as_json:
+        call.output.json([_record(name, script, played) for name, (script, played) in outcomes.items()])
+        return 1 if failed else 0
+    for name, (script, played) in outcomes.items():
+        seconds = sum(each.seconds for each in played)
+        if name in failed:
+            call.output.text(f"{name}: not as expected; {len(script.lines) - len(played)} lines were not played.")
+        else:
+            call.output.text(f"{name}: {len(played)} lines, all as expected, in {seconds:.1f} s.")
+    return 1 if failed else 0
+
+
+def _record(name: str, script: Script, played: list[Played]) -> dict[str, Any]:
+    lines = [
+        {
+            "number": each.line.number,
+            "line": each.line.written,
+            "seconds": each.seconds,
+            "failure": each.failure or None,
+        }
+        for each in played
+    ]
+    asked = len(script.lines)
+    as_expected = asked == len(played) and not any(each.failure for each in played)
+    return {"script": name, "ok": as_expected, "lines": lines, "not_played": asked - len(played)}
