@@ -18,7 +18,8 @@ import asyncpg
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, StoreLostError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import SERVER, Change, Unit
-from ai_whisperer.store.groups import Done, Group, Pending
+from ai_whisperer.store.group import Group, Pending
+from ai_whisperer.store.groups import Done
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
 from ai_whisperer.store.postgresql import queries
 from ai_whisperer.store.postgresql.addresses import shown
