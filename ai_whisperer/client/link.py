@@ -11,9 +11,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-from ai_whisperer.client.address import ServerAddress
-from ai_whisperer.client.dialing import dial, in_time, not_understood
-from ai_whisperer.errors import TooLargeError, WhispererError
+from ai_whisperer.client.dialing import UnreachableError, in_time, not_understood
+from ai_whisperer.client.route import Route
+from ai_whisperer.errors import ClosedError, TooLargeError, WhispererError
 from ai_whisperer.protocol.errors import from_rpc
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.sessions import GET_SERVER_INFO
@@ -70,16 +70,19 @@ class Link:
         self._reading = self._loop.create_task(self._read(), name="answers of the server")
 
     @classmethod
-    async def open(cls, address: ServerAddress) -> Link:
+    async def open(cls, route: Route) -> Link:
         """A link to a server that has shown itself to be one; raises what `dial` does, or `LinkBrokenError`."""
-        link = cls(await dial(address))
+        server, socket = await route.dial()
+        link = cls(socket)
         try:
             async with in_time():
                 info = GET_SERVER_INFO.read_result(await link.request(GET_SERVER_INFO.name, b"{}"))
         except BaseException as error:
+            if isinstance(error, (UnreachableError, LinkBrokenError, ClosedError)):
+                route.pass_over(server)
             await link.close()
             if isinstance(error, UNREADABLE):
-                raise not_understood(address, error) from error
+                raise not_understood(server.url, error) from error
             raise
         link._max_frame_bytes = info.max_frame_bytes
         return link
