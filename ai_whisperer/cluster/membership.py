@@ -11,7 +11,7 @@ from ai_whisperer.cluster.clock import ClusterClock
 from ai_whisperer.cluster.sharing import fair_share, is_draining, own_share
 from ai_whisperer.domain.clock import Clock, SystemClock
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
-from ai_whisperer.domain.nodes import NodeCard, Seen
+from ai_whisperer.domain.nodes import Absence, NodeCard, Seen
 from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
 from ai_whisperer.store.base import Store
 
@@ -155,7 +155,7 @@ class Claiming(Protocol):
 
     async def take(self, limit: int) -> list[str]: ...
 
-    def stop_fenced(self) -> None: ...
+    def stop_absent(self, why: Absence) -> None: ...
 
 
 class Member:
@@ -182,7 +182,7 @@ class Member:
         self._desk = desk
         self._asking = asyncio.Lock()
         self._watchers: list[OnSeen] = []
-        self._beating = beating(on_seen=self._seen, on_removed=store.stop_fenced)
+        self._beating = beating(on_seen=self._seen, on_absent=store.stop_absent)
         self._beating.start()
 
     @property

@@ -34,6 +34,7 @@ _AGAIN = ("40001", "40P01", "55P03")
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _LONGEST_ATTEMPT_SECONDS = 10.0
+_NO_COMMITS = "0 commits"
 _NOT_OURS = 0
 """The epoch of a session that is not claimed, which none has."""
 
@@ -237,12 +238,7 @@ class PostgresqlWriter:
             case State.FENCED:
                 return fenced(self._address)
             case State.WENT_BACK:
-                lost = f"{error} commits" if str(error).isdigit() else "commits"
-                return StoreLostError(
-                    f"The PostgreSQL that answers at {shown(self._address)} has lost {lost} that were acknowledged: a "
-                    "standby that was behind took over. Start again to continue without them; let the primary wait for "
-                    "its standby (synchronous_standby_names) to lose none."
-                )
+                return went_back(self._address, f"{error} commits" if str(error).isdigit() else "commits")
             case State.SESSIONS_LOST:
                 return _RefusedError(f"another process has taken over: {error}")
             case state if state[:2] in ("22", "23", "54"):
@@ -262,6 +258,16 @@ def fenced(address: str) -> StoreFailedError:
     return StoreFailedError(
         f"Another process has taken over at {shown(address)}: this one was not heard of for too long, so it stopped. "
         "Nothing that was accepted is lost. Start it again to have it join."
+    )
+
+
+def went_back(address: str, lost: str = _NO_COMMITS) -> StoreLostError:
+    """What is told by a process that finds a database which is older than what it knows to be committed."""
+    what = "the last commits, and that this node joined" if lost == _NO_COMMITS else f"{lost} that were acknowledged"
+    return StoreLostError(
+        f"The PostgreSQL that answers at {shown(address)} has lost {what}: a standby that was behind took over, or a "
+        "backup was restored. Start again to continue without them; let the primary wait for its standby "
+        "(synchronous_standby_names) to lose none."
     )
 
 
