@@ -77,6 +77,10 @@ class Membership(Protocol):
         """Let a session go to a node, and return when it is there, or when there is no more patience."""
         ...
 
+    async def deleted_elsewhere(self) -> Sequence[str]:
+        """Sessions that are gone, and of which there may be files here that nobody has removed."""
+        ...
+
     def figures(self) -> Figures:
         """What is counted."""
         ...
@@ -115,6 +119,9 @@ class Alone:
     async def move(self, session_id: str, name: str, *, patience_seconds: float) -> PlacedSession:  # noqa: ARG002
         raise NoClusterError(_HOW_TO)
 
+    async def deleted_elsewhere(self) -> Sequence[str]:
+        return ()
+
     def figures(self) -> Figures:
         return {}
 
@@ -136,6 +143,8 @@ class Desk(Protocol):
     async def move(self, session_id: str, name: str) -> None: ...
 
     async def placed(self, session_id: str) -> PlacedSession: ...
+
+    async def deleted_elsewhere(self) -> list[str]: ...
 
     async def close(self) -> None: ...
 
@@ -241,6 +250,9 @@ class Member:
             if placed.node == name or asyncio.get_running_loop().time() >= until:
                 return placed
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def deleted_elsewhere(self) -> Sequence[str]:
+        return await self._asked(self._desk.deleted_elsewhere)
 
     async def _asked(self, ask: Callable[[], Awaitable[_T]]) -> _T:
         """What the database says; a connection that was lost meanwhile is made again, once."""

@@ -247,7 +247,8 @@ def test_sessions_whose_agents_run_programs_go_where_these_are_held_best(
                 await removed(postgresql_server, database, "a")
                 assert await b.take(9) == ["talk"]
                 with pytest.raises(
-                    SessionElsewhereError, match=r"run programs, which the sandbox of the node 'b' .* ask the node 'c' at"
+                    SessionElsewhereError,
+                    match=r"run programs, which the sandbox of the node 'b' .* the node 'c' at",
                 ) as told:
                     await b.claim("run_command")
                 assert told.value.data == {"node": "c", "address": "http://c:1"}

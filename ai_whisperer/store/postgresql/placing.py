@@ -74,6 +74,7 @@ class Placing:
             async def free(connection: Connection) -> None:
                 await connection.execute(queries.RELEASE, self.host_id, session_id, epoch)
                 await connection.execute(queries.FORGET, session_id)
+                await connection.execute(queries.FORGET_FILES, self.host_id, session_id)
 
             await self._readers.read(free)
             if self.claims.get(session_id) == epoch:

@@ -58,9 +58,18 @@ class Registry:
         async with self.at_work() as connection:
             return await self._seen(connection)
 
-    async def join(self, card: NodeCard) -> bool:
-        """Enter this node; False if there is one of that name."""
-        values = (card.name, card.address, card.version, card.settings, card.sandbox, card.serves, card.strength)
+    async def join(self, card: NodeCard, *, folder_id: str = "") -> bool:
+        """Enter this node, which has files of sessions in that folder; False if there is one of that name."""
+        values = (
+            card.name,
+            card.address,
+            card.version,
+            card.settings,
+            card.sandbox,
+            card.serves,
+            card.strength,
+            folder_id,
+        )
         async with self.at_work() as connection:
             return await connection.fetchval(queries.JOIN, self._id, *values) is not None
 
@@ -101,6 +110,11 @@ class Registry:
         """Let the session go to that node, as soon as the one that has it has let it go."""
         async with self.at_work() as connection:
             await connection.execute(queries.MOVE, session_id, name)
+
+    async def deleted_elsewhere(self) -> list[str]:
+        """The sessions that are there no more, and of which the folder of this node may have files."""
+        async with self.at_work() as connection:
+            return [row[0] for row in await connection.fetch(queries.DELETED_ELSEWHERE, self._id)]
 
     async def placed(self, session_id: str) -> PlacedSession:
         async with self.at_work() as connection:

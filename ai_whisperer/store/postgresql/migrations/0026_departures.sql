@@ -14,6 +14,14 @@ CREATE TABLE departed (
   at double precision NOT NULL
 );
 
+-- Which data folders may have files of which sessions: those of a host are in its folder, unless all share one ('').
+ALTER TABLE host ADD COLUMN folder text COLLATE "C" NOT NULL DEFAULT '';
+CREATE TABLE files_at (
+  folder text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (folder, session_id)
+);
+
 -- As before, and keeps that the host was here.
 CREATE OR REPLACE FUNCTION remove_host(gone text, last_beat bigint, has_ended boolean DEFAULT true) RETURNS boolean
 LANGUAGE plpgsql AS $$
