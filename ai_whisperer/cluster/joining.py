@@ -24,6 +24,10 @@ from ai_whisperer.store.postgresql.store import PostgresqlStore
 _FILE: Final = "node"
 """In the data folder: the id of the node that had it last. Whoever has the folder now knows that it is gone."""
 
+_OTHER_SETTINGS: Final = (
+    "these nodes have other settings, tools, tokens or another sandbox than this one: %s. Sessions go from one to the "
+    "other: give all the same, or these a database of their own if they are to be another cluster"
+)
 _FOLDER_FILE: Final = "folder"
 """In the data folder: what it is called in the database, where it is kept which sessions have had files in it."""
 
@@ -91,7 +95,7 @@ async def _enter(desk: Registry, host_id: str, card: NodeCard, folder: Path | No
     raised = raised_min_version(card, others, min_version)
     other_settings = with_other_settings(card, others)
     if other_settings:
-        _log.warning("these nodes have other settings than this one: %s", ", ".join(other_settings))
+        _log.warning(_OTHER_SETTINGS, ", ".join(other_settings))
     await _take_name(desk, card, _folder_id(folder) if has_files and folder is not None else "")
     if raised != min_version:
         await desk.raise_min_version(raised)

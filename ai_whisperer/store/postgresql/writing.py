@@ -23,7 +23,7 @@ from ai_whisperer.store.groups import Done
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
 from ai_whisperer.store.postgresql import queries
 from ai_whisperer.store.postgresql.addresses import shown
-from ai_whisperer.store.postgresql.connecting import LOST, explained, state_of
+from ai_whisperer.store.postgresql.connecting import LOST, TAKES_NO_WRITES, explained, state_of
 from ai_whisperer.store.postgresql.lane import ALONE, Fence, Lane
 from ai_whisperer.store.postgresql.merging import DuplicateRowError, Wave, merged
 from ai_whisperer.store.postgresql.statements import with_epoch
@@ -247,6 +247,12 @@ class PostgresqlWriter:
                 return explained(error, self._address)
 
     def _out_of_patience(self, error: BaseException) -> StoreFailedError:
+        if isinstance(error, TAKES_NO_WRITES):
+            return StoreFailedError(
+                f"No PostgreSQL at {shown(self._address)} has taken writes for {self._patience_seconds:g} s: what "
+                "answers there is a standby, or is read-only. So the runtime stopped. Let one of them take writes, and "
+                "start again; nothing that was accepted is lost."
+            )
         return StoreFailedError(
             f"PostgreSQL at {shown(self._address)} has not answered for {self._patience_seconds:g} s "
             f"({_words(error)}), so the runtime stopped. Start it, and start again; nothing that was accepted is lost."
