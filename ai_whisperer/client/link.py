@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -49,6 +50,18 @@ class Incoming(msgspec.Struct, frozen=True):
 
 
 read_incoming = msgspec.json.Decoder(Incoming).decode
+
+
+async def handed_on(socket: ClientConnection, take: Callable[[bytes], None], *, sender: str) -> str:
+    """Hand on each message that comes, until there are no more; returns why. One that cannot be read is the last."""
+    try:
+        while True:
+            take(await socket.recv(decode=False))
+    except ConnectionClosed as closed:
+        return str(closed)
+    except (msgspec.MsgspecError, ValueError) as error:
+        socket.transport.abort()
+        return f"{sender} sent what cannot be read: {error}"
 
 
 def check_answer(incoming: Incoming) -> None:
@@ -121,13 +134,7 @@ class Link:
 
     async def _read(self) -> None:
         try:
-            while True:
-                self._take(await self._socket.recv(decode=False))
-        except ConnectionClosed as closed:
-            self._why = str(closed)
-        except UNREADABLE as error:
-            self._why = f"the server sent what cannot be read: {error}"
-            self._socket.transport.abort()
+            self._why = await handed_on(self._socket, self._take, sender="the server")
         finally:
             for answer in self._pending.values():
                 if not answer.done():
