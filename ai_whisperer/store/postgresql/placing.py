@@ -143,7 +143,7 @@ class Placing:
         nodes = [node_from(tuple(row)) for row in rows]
         own = next((each for each in nodes if each.id == self.host_id), None)
         if own is None:
-            raise StoreFailedError("The database does not have this node any more, so it stops; its log says why.")
+            raise StoreFailedError("The database no longer has this node, so it stops; its log says why.")
         takers = [each for each in nodes if each.serves and each.state is NodeState.JOINED]
         other = max(takers, key=lambda each: each.strength, default=None)
         if own.state is not NodeState.JOINED:
