@@ -21,7 +21,7 @@ class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     """The address of a server's WebSocket, and the token to show there. `url` has no secrets and can be told.
 
     `certificate` is a file with a certificate to trust beside those that the machine trusts. `others` are servers that
-    will do as well, tried in their order if nobody answers here: the nodes of a cluster.
+    will do as well: the nodes of a cluster.
     """
 
     url: str

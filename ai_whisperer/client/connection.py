@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
-from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import ToldToWaitError, UnreachableError
 from ai_whisperer.client.link import UNREADABLE, Link, LinkBrokenError
 from ai_whisperer.client.patience import Patience
+from ai_whisperer.client.route import Route
 from ai_whisperer.errors import ClosedError, ConnectionLostError, InvalidInputError, WhispererError
 from ai_whisperer.protocol.method import Method, Params
 
@@ -22,8 +22,8 @@ R = TypeVar("R")
 class Connection:
     """Asks a server. While it is away, requests wait for it, up to `reconnect_seconds`."""
 
-    def __init__(self, address: ServerAddress, *, reconnect_seconds: float, chance: Random) -> None:
-        self._address = address
+    def __init__(self, route: Route, *, reconnect_seconds: float, chance: Random) -> None:
+        self._route = route
         self._chance = chance
         self._reconnect_seconds = reconnect_seconds
         self._link: Link | None = None
@@ -33,12 +33,12 @@ class Connection:
     async def open(self) -> None:
         """Connect; raises at once if that is not possible."""
         try:
-            self._link = await Link.open(self._address)
+            self._link = await Link.open(self._route)
         except ToldToWaitError as error:
-            raise ConnectionLostError(f"{self._address.named} accepts no connections now: {error}") from error
+            raise ConnectionLostError(f"{self._route.named} accepts no connections now: {error}") from error
         except (UnreachableError, LinkBrokenError) as error:
             raise ConnectionLostError(
-                f"There is no answer at {self._address.named} ({error}). Start the server with `whisperer serve`, or "
+                f"There is no answer at {self._route.named} ({error}). Start the server with `whisperer serve`, or "
                 "use the address that it printed."
             ) from error
 
@@ -62,7 +62,7 @@ class Connection:
                 self._check_open()
                 if broken.was_sent:
                     raise ConnectionLostError(
-                        f"The connection to {self._address.named} broke before {method.name} was answered, so it is "
+                        f"The connection to {self._route.named} broke before {method.name} was answered, so it is "
                         "not known whether it took effect. Look at the state of things before you call again.",
                         was_sent=True,
                     ) from broken
@@ -91,7 +91,7 @@ class Connection:
             if self._link is not None and self._link.is_open:
                 return self._link
             if self._connecting is None:
-                self._connecting = asyncio.create_task(self._connect(), name=f"connecting to {self._address.named}")
+                self._connecting = asyncio.create_task(self._connect(), name=f"connecting to {self._route.named}")
                 self._connecting.add_done_callback(self._connected)
             try:
                 await asyncio.shield(self._connecting)
@@ -106,7 +106,7 @@ class Connection:
         patience = Patience(self._reconnect_seconds, self._chance)
         while True:
             try:
-                return await Link.open(self._address)
+                return await Link.open(self._route)
             except (UnreachableError, LinkBrokenError, ClosedError):
                 if patience.is_over:
                     raise
@@ -128,7 +128,7 @@ class Connection:
             else "was not sent and changed nothing"
         )
         return ConnectionLostError(
-            f"{self._address.named} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
+            f"{self._route.named} could not be reached for {self._reconnect_seconds:g} seconds ({error}), so "
             f"{method.name} {outcome}. Check that the server is running.",
             was_sent=was_sent,
         )

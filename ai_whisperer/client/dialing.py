@@ -19,8 +19,6 @@ _UNAUTHORIZED = 401
 _TOO_MANY_GUESSES = 429
 _FIRST_TEMPORARY = 500
 _GOODBYE_SECONDS = 2.0
-_NEXT_SECONDS = 3.0
-"""So long one of several servers may take until the next is tried."""
 _ANSWER_SECONDS = 30.0
 """So long a server may take to show that it is one."""
 
@@ -44,23 +42,11 @@ class _Connect(connect):
 
 
 async def dial(address: ServerAddress, query: str = f"{NOTIFICATIONS}={EXPLICIT}") -> ClientConnection:
-    """An open WebSocket, to the first of several that answers.
+    """An open WebSocket, to this one server.
 
     Raises `UnauthorizedError` if the token is not taken, `ConnectionLostError` if the server refuses for another
     reason that stays, and `UnreachableError` if it makes sense to try again.
     """
-    for each in (address, *address.others):
-        try:
-            async with asyncio.timeout(_NEXT_SECONDS if address.others else None):
-                return await _dial(each, query)
-        except TimeoutError:
-            last = UnreachableError("it does not answer in time")
-        except UnreachableError as error:
-            last = error
-    raise last
-
-
-async def _dial(address: ServerAddress, query: str) -> ClientConnection:
     try:
         return await _Connect(
             f"{address.url}?{query}",
@@ -88,10 +74,10 @@ async def in_time() -> AsyncIterator[None]:
         raise UnreachableError("it accepts the connection, but does not answer in time") from None
 
 
-def not_understood(address: ServerAddress, error: Exception) -> ConnectionLostError:
+def not_understood(url: str, error: Exception) -> ConnectionLostError:
     """The server is there, but it is another, or of another version."""
     return ConnectionLostError(
-        f"{address.url} answers in a way that this version does not know ({error}). Use the address of an AI Whisperer "
+        f"{url} answers in a way that this version does not know ({error}). Use the address of an AI Whisperer "
         "server, and the same version on both sides."
     )
 

@@ -12,10 +12,10 @@ import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from ai_whisperer.client.address import ServerAddress
-from ai_whisperer.client.dialing import UnreachableError, dial, in_time, not_understood
+from ai_whisperer.client.dialing import UnreachableError, in_time, not_understood
 from ai_whisperer.client.link import UNREADABLE, Incoming, check_answer, read_incoming
 from ai_whisperer.client.patience import Patience
+from ai_whisperer.client.route import Route
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.sessions import LogSkipped, SessionClosed
 from ai_whisperer.errors import (
@@ -28,6 +28,9 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.subscriptions import SUBSCRIBE, Subscribe, note_in
+
+_IN_VAIN = (UnreachableError, ConnectionClosed, ClosedError)
+"""What makes sense to be tried again, at another server if there is one."""
 
 
 class EventStream:
@@ -45,7 +48,7 @@ class EventStream:
 
     def __init__(
         self,
-        address: ServerAddress,
+        route: Route,
         *,
         session_id: str,
         after: int | None,
@@ -53,7 +56,8 @@ class EventStream:
         reconnect_seconds: float,
         chance: Random,
     ) -> None:
-        self._address = address
+        self._route = route
+        self._url = route.named
         self._session_id = session_id
         self._after = after
         self._deltas = deltas
@@ -125,7 +129,7 @@ class EventStream:
         except ConnectionClosed:
             pass
         except UNREADABLE as error:
-            raise not_understood(self._address, error) from error
+            raise not_understood(self._url, error) from error
         await self._start_over(socket)
         return None
 
@@ -153,13 +157,13 @@ class EventStream:
             try:
                 self._socket = await self._subscribed()
             except UNREADABLE as error:
-                raise not_understood(self._address, error) from error
+                raise not_understood(self._url, error) from error
             except LogPrunedError as error:
                 self._skip(error)
-            except (UnreachableError, ConnectionClosed, ClosedError) as error:
+            except _IN_VAIN as error:
                 if self._patience.is_over:
                     raise ConnectionLostError(
-                        f"{self._address.named} could not be reached for {self._reconnect_seconds:g} seconds "
+                        f"{self._route.named} could not be reached for {self._reconnect_seconds:g} seconds "
                         f"({error}). Check that the server is running; those after {self._after or 0} are still to "
                         "come."
                     ) from error
@@ -181,7 +185,8 @@ class EventStream:
 
     async def _subscribed(self) -> ClientConnection:
         """A new socket on which the server has taken the subscription."""
-        socket = await dial(self._address)
+        server, socket = await self._route.dial()
+        self._url = server.url
         try:
             params = Subscribe(session_id=self._session_id, after=self._after, deltas=self._deltas)
             async with in_time():
@@ -191,7 +196,9 @@ class EventStream:
                     self._early.append(incoming)
             self._take_up(incoming)
             self._check_open()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, _IN_VAIN):
+                self._route.pass_over(server)
             socket.transport.abort()
             raise
         return socket

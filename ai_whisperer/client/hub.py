@@ -11,6 +11,7 @@ from weakref import WeakSet
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.connection import Connection
 from ai_whisperer.client.events import EventStream
+from ai_whisperer.client.route import Route
 from ai_whisperer.domain.clock import IdSource
 from ai_whisperer.errors import ClosedError, StateError
 from ai_whisperer.protocol.method import Method, Params
@@ -27,7 +28,7 @@ class Hub:
 
     def __init__(self, address: ServerAddress, *, reconnect_seconds: float, ids: IdSource, chance: Random) -> None:
         self.ids = ids
-        self._address = address
+        self._route = Route(address)
         self._reconnect_seconds = reconnect_seconds
         self._chance = chance
         self._is_open = False
@@ -91,7 +92,7 @@ class Hub:
         """The notifications of a session, from there on."""
         _ = self.main
         stream = EventStream(
-            self._address,
+            self._route,
             session_id=session_id,
             after=after,
             deltas=deltas,
@@ -102,4 +103,4 @@ class Hub:
         return stream
 
     def _connection(self) -> Connection:
-        return Connection(self._address, reconnect_seconds=self._reconnect_seconds, chance=self._chance)
+        return Connection(self._route, reconnect_seconds=self._reconnect_seconds, chance=self._chance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -11,9 +12,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-from ai_whisperer.client.address import ServerAddress
-from ai_whisperer.client.dialing import dial, in_time, not_understood
-from ai_whisperer.errors import TooLargeError, WhispererError
+from ai_whisperer.client.dialing import UnreachableError, in_time, not_understood
+from ai_whisperer.client.route import Route
+from ai_whisperer.errors import ClosedError, TooLargeError, WhispererError
 from ai_whisperer.protocol.errors import from_rpc
 from ai_whisperer.protocol.jsonrpc import request_frame
 from ai_whisperer.protocol.sessions import GET_SERVER_INFO
@@ -51,6 +52,18 @@ class Incoming(msgspec.Struct, frozen=True):
 read_incoming = msgspec.json.Decoder(Incoming).decode
 
 
+async def handed_on(socket: ClientConnection, take: Callable[[bytes], None], *, sender: str) -> str:
+    """Hand on each message that comes, until there are no more; returns why. One that cannot be read is the last."""
+    try:
+        while True:
+            take(await socket.recv(decode=False))
+    except ConnectionClosed as closed:
+        return str(closed)
+    except (msgspec.MsgspecError, ValueError) as error:
+        socket.transport.abort()
+        return f"{sender} sent what cannot be read: {error}"
+
+
 def check_answer(incoming: Incoming) -> None:
     """Raise the error that the server answered with, as the runtime would raise it."""
     if incoming.error is not None:
@@ -70,16 +83,19 @@ class Link:
         self._reading = self._loop.create_task(self._read(), name="answers of the server")
 
     @classmethod
-    async def open(cls, address: ServerAddress) -> Link:
+    async def open(cls, route: Route) -> Link:
         """A link to a server that has shown itself to be one; raises what `dial` does, or `LinkBrokenError`."""
-        link = cls(await dial(address))
+        server, socket = await route.dial()
+        link = cls(socket)
         try:
             async with in_time():
                 info = GET_SERVER_INFO.read_result(await link.request(GET_SERVER_INFO.name, b"{}"))
         except BaseException as error:
+            if isinstance(error, (UnreachableError, LinkBrokenError, ClosedError)):
+                route.pass_over(server)
             await link.close()
             if isinstance(error, UNREADABLE):
-                raise not_understood(address, error) from error
+                raise not_understood(server.url, error) from error
             raise
         link._max_frame_bytes = info.max_frame_bytes
         return link
@@ -118,13 +134,7 @@ class Link:
 
     async def _read(self) -> None:
         try:
-            while True:
-                self._take(await self._socket.recv(decode=False))
-        except ConnectionClosed as closed:
-            self._why = str(closed)
-        except UNREADABLE as error:
-            self._why = f"the server sent what cannot be read: {error}"
-            self._socket.transport.abort()
+            self._why = await handed_on(self._socket, self._take, sender="the server")
         finally:
             for answer in self._pending.values():
                 if not answer.done():

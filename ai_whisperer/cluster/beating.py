@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, Protocol
 
 from ai_whisperer.cluster import judging
-from ai_whisperer.domain.nodes import Seen
+from ai_whisperer.domain.nodes import Absence, Seen
 from ai_whisperer.errors import StoreError, WhispererError
 
 BEAT_SECONDS: Final = 0.5
@@ -40,7 +41,7 @@ class Book(Protocol):
     @property
     def is_connected(self) -> bool: ...
 
-    async def beat(self) -> Seen | None: ...
+    async def beat(self) -> Seen | Absence: ...
 
     def lose(self) -> None: ...
 
@@ -66,8 +67,8 @@ class Beating:
     """Beats until it is stopped, judges the others, and tells the event loop that made it what it saw.
 
     Those that are gone are removed by `removing`, on a connection of its own: that may take its time, and who does not
-    beat meanwhile would be taken for dead too. `on_seen` is called after each beat; `on_removed` once, if this node was
-    removed. `removed` counts the nodes that this one did.
+    beat meanwhile would be taken for dead too. `on_seen` is called after each beat; `on_absent` once, if this node is
+    not in the book any more. `removed` counts the nodes that this one removed.
     """
 
     def __init__(
@@ -77,14 +78,14 @@ class Beating:
         own_id: str,
         *,
         on_seen: Callable[[Seen], None],
-        on_removed: Callable[[], None],
+        on_absent: Callable[[Absence], None],
     ) -> None:
         self._book = book
         self._removing = removing
         self._removal: asyncio.Task[None] | None = None
         self._own_id = own_id
         self._on_seen = on_seen
-        self._on_removed = on_removed
+        self._on_absent = on_absent
         self._outside = asyncio.get_running_loop()
         self._inside: asyncio.AbstractEventLoop | None = None
         self._asked: asyncio.Event | None = None
@@ -167,9 +168,9 @@ class Beating:
             longest = _LONGEST_SECONDS if self._book.is_connected else _LONGEST_WITH_CONNECTING_SECONDS
             async with asyncio.timeout(longest):
                 seen = await self._book.beat()
-            if seen is None:
+            if isinstance(seen, Absence):
                 self._is_removed = True
-                self._tell(self._on_removed)
+                self._tell(partial(self._on_absent, seen))
                 self._tell(self._answer)
                 return 0.0
             self._sure_at = began_at

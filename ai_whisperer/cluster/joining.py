@@ -24,6 +24,13 @@ from ai_whisperer.store.postgresql.store import PostgresqlStore
 _FILE: Final = "node"
 """In the data folder: the id of the node that had it last. Whoever has the folder now knows that it is gone."""
 
+_OTHER_SETTINGS: Final = (
+    "these nodes have other settings, tools, tokens or another sandbox than this one: %s. Sessions go from one to the "
+    "other: give all the same, or these a database of their own if they are to be another cluster"
+)
+_FOLDER_FILE: Final = "folder"
+"""In the data folder: what it is called in the database, where it is kept which sessions have had files in it."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +53,7 @@ async def join(
             work=work,
             patience_seconds=patience_seconds,
             host_id=host_id,
-            enter=partial(_enter, desk, host_id, card, place),
+            enter=partial(_enter, desk, host_id, card, place, has_files=work is None),
         )
     except BaseException:
         await desk.close()
@@ -79,7 +86,7 @@ async def join(
     return store
 
 
-async def _enter(desk: Registry, host_id: str, card: NodeCard, folder: Path | None) -> None:
+async def _enter(desk: Registry, host_id: str, card: NodeCard, folder: Path | None, *, has_files: bool) -> None:
     former = None if folder is None else _former(folder)
     if former is not None and not any(each.id == former and each.has_lock for each in (await desk.look()).nodes):
         await desk.remove(former)  # else the folder is a copy, and its node lives elsewhere
@@ -88,19 +95,19 @@ async def _enter(desk: Registry, host_id: str, card: NodeCard, folder: Path | No
     raised = raised_min_version(card, others, min_version)
     other_settings = with_other_settings(card, others)
     if other_settings:
-        _log.warning("these nodes have other settings than this one: %s", ", ".join(other_settings))
-    await _take_name(desk, card)
+        _log.warning(_OTHER_SETTINGS, ", ".join(other_settings))
+    await _take_name(desk, card, _folder_id(folder) if has_files and folder is not None else "")
     if raised != min_version:
         await desk.raise_min_version(raised)
     if folder is not None:
         _keep(folder, host_id)
 
 
-async def _take_name(desk: Registry, card: NodeCard) -> None:
+async def _take_name(desk: Registry, card: NodeCard, folder_id: str) -> None:
     """Enter the book; a node of the same name that is gone makes room. Raises `StoreInUseError` if it lives."""
     known: judging.Sightings = {}
     first_beats: dict[str, int] = {}
-    while not await desk.join(card):
+    while not await desk.join(card, folder_id=folder_id):
         seen = await desk.look()
         same = next((each for each in seen.nodes if each.name == card.name), None)
         if same is None:
@@ -125,10 +132,20 @@ def _former(folder: Path) -> str | None:
     return None
 
 
-def _keep(folder: Path, host_id: str) -> None:
-    draft = folder / f"{_FILE}.{os.getpid()}"
+def _folder_id(folder: Path) -> str:
+    """What the folder is called; made the first time."""
+    with suppress(FileNotFoundError, UnicodeDecodeError):
+        if known := (folder / _FOLDER_FILE).read_text(encoding="ascii").strip():
+            return known
+    made = secrets.token_hex(8)
+    _keep(folder, made, _FOLDER_FILE)
+    return made
+
+
+def _keep(folder: Path, written: str, name: str = _FILE) -> None:
+    draft = folder / f"{name}.{os.getpid()}"
     try:
-        draft.write_text(host_id, encoding="ascii")
-        draft.replace(folder / _FILE)
+        draft.write_text(written, encoding="ascii")
+        draft.replace(folder / name)
     except OSError as error:
         raise StoreReadOnlyError(f"The data folder '{folder}' cannot be written ({error}).") from error

@@ -11,7 +11,7 @@ from ai_whisperer.cluster.clock import ClusterClock
 from ai_whisperer.cluster.sharing import fair_share, is_draining, own_share
 from ai_whisperer.domain.clock import Clock, SystemClock
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
-from ai_whisperer.domain.nodes import NodeCard, Seen
+from ai_whisperer.domain.nodes import Absence, NodeCard, Seen
 from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
 from ai_whisperer.store.base import Store
 
@@ -77,6 +77,10 @@ class Membership(Protocol):
         """Let a session go to a node, and return when it is there, or when there is no more patience."""
         ...
 
+    async def deleted_elsewhere(self) -> Sequence[str]:
+        """Sessions that are gone, and of which there may be files here that nobody has removed."""
+        ...
+
     def figures(self) -> Figures:
         """What is counted."""
         ...
@@ -115,6 +119,9 @@ class Alone:
     async def move(self, session_id: str, name: str, *, patience_seconds: float) -> PlacedSession:  # noqa: ARG002
         raise NoClusterError(_HOW_TO)
 
+    async def deleted_elsewhere(self) -> Sequence[str]:
+        return ()
+
     def figures(self) -> Figures:
         return {}
 
@@ -137,6 +144,8 @@ class Desk(Protocol):
 
     async def placed(self, session_id: str) -> PlacedSession: ...
 
+    async def deleted_elsewhere(self) -> list[str]: ...
+
     async def close(self) -> None: ...
 
     def lose(self) -> None: ...
@@ -155,7 +164,7 @@ class Claiming(Protocol):
 
     async def take(self, limit: int) -> list[str]: ...
 
-    def stop_fenced(self) -> None: ...
+    def stop_absent(self, why: Absence) -> None: ...
 
 
 class Member:
@@ -182,7 +191,7 @@ class Member:
         self._desk = desk
         self._asking = asyncio.Lock()
         self._watchers: list[OnSeen] = []
-        self._beating = beating(on_seen=self._seen, on_removed=store.stop_fenced)
+        self._beating = beating(on_seen=self._seen, on_absent=store.stop_absent)
         self._beating.start()
 
     @property
@@ -241,6 +250,9 @@ class Member:
             if placed.node == name or asyncio.get_running_loop().time() >= until:
                 return placed
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def deleted_elsewhere(self) -> Sequence[str]:
+        return await self._asked(self._desk.deleted_elsewhere)
 
     async def _asked(self, ask: Callable[[], Awaitable[_T]]) -> _T:
         """What the database says; a connection that was lost meanwhile is made again, once."""

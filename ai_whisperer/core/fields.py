@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, NoReturn, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, NoReturn, Union, get_args, get_origin
 
 import msgspec
 
@@ -92,7 +93,7 @@ def _check_value(value: Any, kind: Any, place: Place, complain: Complain) -> Non
 
 def _misfit(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
     """What is wrong with a value, as it follows on the name of its field, and how to write it where that is clear."""
-    choices = choices_of(kind)
+    choices = choices_of(_unless_none(kind))
     if choices:
         near = nearest(value, choices) if isinstance(value, str) else None
         hint = "" if near is None else f" Did you mean {near}?"
@@ -104,6 +105,14 @@ def _misfit(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
     wanted = [kind for kind in found[1].split(" | ") if kind != "null"]
     words = " or ".join(_KINDS.get(kind, kind) for kind in wanted)
     return f" must be {words}, not {_KINDS[found[2]]}.{_correction(value, kind, wanted)}"
+
+
+def _unless_none(kind: Any) -> Any:
+    """What a value is that may be left out."""
+    options = (
+        [each for each in get_args(kind) if each is not NoneType] if get_origin(kind) in (Union, UnionType) else ()
+    )
+    return options[0] if len(options) == 1 else kind
 
 
 def _correction(value: Any, kind: Any, wanted: list[str]) -> str:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.record import Record
+
+
+class Absence(StrEnum):
+    """Why the database does not have a node that joined: it was let go, or the database went back to before that."""
+
+    LET_GO = "let go"
+    NEVER_SEEN = "never seen"
 
 
 class NodeCard(Record, frozen=True, kw_only=True):
     """How a process introduces itself.
 
     `address` is where clients and other nodes reach it, if it `serves`: then it takes sessions that have work and
-    nobody. `settings` is a digest of those that all nodes should have in common.
+    nobody. `settings` is a digest of those that all nodes should have in common. `strength` is how much its sandbox
+    holds.
     """
 
     name: str
@@ -18,6 +28,7 @@ class NodeCard(Record, frozen=True, kw_only=True):
     version: str
     settings: str = ""
     sandbox: str = ""
+    strength: int = 0
     serves: bool = False
 
 
@@ -30,6 +41,7 @@ class SeenNode(Record, frozen=True, kw_only=True):
     version: str
     settings: str
     sandbox: str
+    strength: int
     serves: bool
     state: NodeState
     beat: int

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 
 from ai_whisperer.core.attachments import described
+from ai_whisperer.core.fields import Place, check_fields
 from ai_whisperer.core.marks import without_marks
 from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolTurn, Turn, Usage, UserTurn
 from ai_whisperer.domain.record import Record
@@ -261,6 +262,13 @@ def checked_rule(number: int, rule: object) -> Rule:
     try:
         return msgspec.convert(rule, Rule)
     except msgspec.ValidationError as error:
+
+        def complain(_: Place, problem: str) -> NoReturn:
+            raise DefinitionError(f"rule {number}: {problem.removesuffix('.')}")
+
+        if not isinstance(rule, dict):
+            raise DefinitionError(f"rule {number} must have fields, like 'text: hello'") from error
+        check_fields(rule, Rule, complain=complain)
         problem, _, field = str(error).partition(" - at `$")
         raise _error(number, field.strip("`."), problem) from error
 

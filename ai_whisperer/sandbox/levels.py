@@ -10,3 +10,8 @@ TALKING = ("sandlock",)
 """Those of them that can open the network for granted hosts alone."""
 ALL = (*STRONG, LANDLOCK, RLIMITS)
 """The others let something out everywhere, and have to be named."""
+
+
+def strength_of(level: str) -> int:
+    """How much it holds: the same for all that hold everything, and 0 for none."""
+    return {LANDLOCK: 2, RLIMITS: 1}.get(level, 3 if level in STRONG else 0)

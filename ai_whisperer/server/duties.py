@@ -16,6 +16,8 @@ from ai_whisperer.server.host import SessionHost
 
 _FIRST_PAUSE_BEATS: Final = 2
 _LONGEST_PAUSE_BEATS: Final = 120
+_SWEEP_BEATS: Final = 7_200
+"""About an hour."""
 
 _log = logging.getLogger(__name__)
 _limits = msgspec.json.Decoder(SessionLimits).decode
@@ -46,6 +48,7 @@ class Duties:
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._limits: str | None = None
         self._unopened: dict[str, _Pause] = {}
+        self._beats = 0
         host.membership.watch(self._seen)
 
     async def close(self) -> None:
@@ -67,12 +70,19 @@ class Duties:
             self._do(f"moving {session_id}", self._host.let_go(session_id, grace_seconds=self._grace_seconds))
         if self._host.membership.is_draining(seen) and self._host.membership.held:
             self._do("draining", self._drain())
+        if self._beats % _SWEEP_BEATS == 0:
+            self._do("removing the files of deleted sessions", self._host.remove_left_files())
+        self._beats += 1
         if self._host.has_unsound:
             self._do("dropping", self._host.drop_unsound())
-        if seen.limits != self._limits:
-            self._limits = seen.limits
-            if seen.limits:
-                self._do("limits", self._host.take_limits(_limits(seen.limits)))
+        self._look_at_limits(seen.limits)
+
+    def _look_at_limits(self, limits: str) -> None:
+        """Those of the server may have been set at another node."""
+        if limits != self._limits:
+            self._limits = limits
+            if limits:
+                self._do("limits", self._host.take_limits(_limits(limits)))
 
     async def _take(self, seen: Seen) -> None:
         """Take up this node's share of the sessions that have work and nobody."""

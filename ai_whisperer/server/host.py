@@ -322,6 +322,27 @@ class SessionHost(HeldSessions):
             self._reads.when_seen(lambda: self._deleting.discard(record.id))
         return SessionSummary(**asdict(record), agents=agents)
 
+    async def remove_left_files(self) -> None:
+        """Remove the files here of sessions that were deleted at other nodes; raises `StoreError` if it cannot ask."""
+        if self._work is None:
+            return
+        for session_id in await self.membership.deleted_elsewhere():
+            async with self._opening.setdefault(session_id, asyncio.Lock()):  # nobody makes one of this id meanwhile
+                try:
+                    if not await self._store.claim(session_id):
+                        continue  # somebody makes it anew here
+                except SessionElsewhereError:
+                    continue
+                try:
+                    if await self._record(session_id) is None and await self._has_no_log(session_id):
+                        _log.info("the files of session %s are removed, which was deleted at another node", session_id)
+                        await asyncio.to_thread(remove_work_of, self._work, session_id)
+                finally:
+                    await self._store.release(session_id)
+
+    async def _has_no_log(self, session_id: str) -> bool:
+        return not await self._store.notifications(session_id, after=0, limit=1)
+
     def _deleted(self, deletion: asyncio.Task[SessionSummary]) -> None:
         self._deletions.discard(deletion)
         self._leftovers.look_later()

@@ -8,6 +8,7 @@ import socket
 import msgspec
 
 from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.sandbox.levels import strength_of
 from ai_whisperer.server.gate import own_url
 from ai_whisperer.server.work_folder import mark_of
 from ai_whisperer.settings import Settings
@@ -26,6 +27,7 @@ def card_of(settings: Settings, *, port: int, tools: ToolBox, sandbox: str) -> N
         version=__version__,
         settings=_digest(settings, tools, sandbox),
         sandbox=sandbox,
+        strength=strength_of(sandbox),
         serves=True,
     )
 

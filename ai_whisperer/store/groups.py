@@ -9,173 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Protocol
 
-from ai_whisperer.core.recent import NOTE_BYTES, size_of_params
 from ai_whisperer.domain.note import Note
-from ai_whisperer.domain.retention import Horizon
-from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError, StoreRefusedError, WhispererError
+from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError
 from ai_whisperer.store.base import FailureListener, Listener, Unit
+from ai_whisperer.store.group import Group, Pending, refuse
 from ai_whisperer.store.packing import Packing
-from ai_whisperer.store.shapes import Shape
-from ai_whisperer.store.tables import Row, encode
 
-Pending = tuple[Unit, "asyncio.Future[None]"]
 Done = Callable[[BaseException | None], None]
 """Is called on the event loop when a group is durable, or with the error if it is not."""
-Mark = tuple[dict[str, int], int]
 
 _log = logging.getLogger(__name__)
 
 _session_of = attrgetter("session_id")
-_NOBODY: frozenset[str] = frozenset()
-
-
-class Group:
-    """Units that go into one transaction: the numbers of their notifications, and which of them were refused.
-
-    A writer writes and numbers the units that are `pending`. If one cannot be written, it begins `anew`, with each unit
-    by itself.
-    """
-
-    __slots__ = (
-        "_known",
-        "_numbers",
-        "_packing",
-        "banned",
-        "deleted",
-        "horizons",
-        "notifications",
-        "pending",
-        "sizes",
-        "written",
-    )
-
-    def __init__(
-        self, pending: list[Pending], known: dict[str, int], banned: set[FailureListener], packing: Packing
-    ) -> None:
-        """`known` has the last number of sessions as it is on disk.
-
-        `banned` is whose units are refused. If there are any, each unit has to be written by itself.
-        """
-        self._known = known
-        self._packing = packing
-        self.banned = banned
-        self._numbers: dict[str, int] = {}
-        self.pending = pending
-        self.written = pending
-        self.notifications: list[Note] = []
-        self.sizes: list[int] = []
-        self.deleted: frozenset[str] = _NOBODY
-        self.horizons: tuple[Horizon, ...] = ()
-
-    def number(self, pending: Iterable[Pending], last_seq_of: Callable[[str], int]) -> list[Row]:
-        """Give the notifications of these units their numbers; returns their rows, for `INSERT_NOTIFICATION`.
-
-        `last_seq_of` tells the last number of a session of which it is not known.
-        """
-        rows: list[Row] = []
-        numbers, sizes, notifications, packers = self._numbers, self.sizes, self.notifications, self._packing.packers
-        session: Any = None
-        seq = 0
-        for unit, _ in pending:
-            if unit.deleted_sessions:
-                self._forget(unit.deleted_sessions)
-                session = None
-            if unit.horizons:
-                self.horizons += unit.horizons
-            for note in unit.notes:
-                if note.session_id is not session:
-                    if session is not None:
-                        numbers[session] = seq
-                    session = note.session_id
-                    seq = numbers.get(session) or self._last(session, last_seq_of)
-                note.seq = seq = seq + 1
-                told = note.told
-                shape, pack, short_bytes = packers.get(type(told)) or self._packing.packer(type(told))
-                packed = pack(told, note.cause)
-                rows.append((session, seq, note.at, shape, packed))
-                length = len(packed)
-                sizes.append(
-                    NOTE_BYTES + 4 * length if length <= short_bytes else size_of_params(encode(told).decode())
-                )
-            if unit.notes:
-                numbers[session] = seq
-                notifications += unit.notes
-        return rows
-
-    def unknown_sessions(self) -> set[str]:
-        """Those with notifications in this group whose last number is not known.
-
-        A writer for whom that takes time reads it before it numbers.
-        """
-        gone = {session_id for unit, _ in self.pending for session_id in unit.deleted_sessions}
-        told = {note.session_id for unit, _ in self.pending for note in unit.notes}
-        return {session_id for session_id in told if session_id in gone or session_id not in self._known}
-
-    @property
-    def shapes(self) -> list[Shape]:
-        """Those that are not in the store yet: they are put beside what was numbered."""
-        return self._packing.fresh
-
-    def _last(self, session_id: str, last_seq_of: Callable[[str], int]) -> int:
-        """The last number of a session before this group."""
-        known = None if session_id in self.deleted else self._known.get(session_id)
-        return last_seq_of(session_id) if known is None else known
-
-    def _forget(self, session_ids: Iterable[str]) -> None:
-        """These sessions are deleted."""
-        self.deleted = self.deleted.union(session_ids)
-        for session_id in session_ids:
-            self._numbers.pop(session_id, None)
-
-    def anew(self) -> None:
-        """Nothing of the group is written."""
-        self._numbers, self.deleted, self.horizons = {}, _NOBODY, ()
-        self.notifications, self.sizes = [], []
-
-    def one_by_one(self) -> Iterator[Pending]:
-        """Each unit by itself, but for those of whoever had one refused; it is to be accepted or refused."""
-        self.written = []
-        for pending in self.pending:
-            if pending[0].on_refused in self.banned:
-                _refuse(pending[1], StoreRefusedError())
-            else:
-                yield pending
-
-    def mark(self) -> Mark:
-        """What is numbered so far, to come back to."""
-        return dict(self._numbers), len(self.notifications)
-
-    def accept(self, pending: Pending) -> None:
-        """The unit is written, and the shapes that were new with it."""
-        self.written.append(pending)
-        self._packing.fresh.clear()
-
-    def refuse(self, pending: Pending, error: Exception, *, back_to: Mark) -> None:
-        """The unit cannot be written, and nothing of it is. Its later ones are refused too."""
-        self._numbers, count = back_to
-        del self.notifications[count:], self.sizes[count:]
-        refusal = StoreRefusedError(f"The store refused the change: {error}. Nothing of it was written.")
-        unit, future = pending
-        _refuse(future, refusal)
-        if unit.on_refused is not None:
-            self.banned.add(unit.on_refused)
-            unit.on_refused(refusal)
-
-    def take_notifications(self) -> tuple[list[Note], list[int]]:
-        """Those of a group that is durable, and their sizes. Their numbers are known from now on."""
-        if self.deleted:
-            for session_id in self.deleted:
-                self._known.pop(session_id, None)
-        self._known.update(self._numbers)
-        if self.written is self.pending:  # or else each that was accepted has settled them
-            self._packing.fresh.clear()
-        taken = self.notifications, self.sizes
-        self.notifications, self.sizes = [], []
-        return taken
 
 
 class GroupWriter(Protocol):
@@ -259,11 +108,11 @@ class GroupCommit:
             self._loop = asyncio.get_running_loop()  # once: each time costs a system call
         future = self._loop.create_future()
         if self._failure is not None:
-            _refuse(future, self._failure)
+            refuse(future, self._failure)
             return future
         for session_id in unit.deleted_sessions:
             if session_id in self._listeners:
-                _refuse(future, StoreInUseError(f"The session '{session_id}' is open. Close it, then delete it."))
+                refuse(future, StoreInUseError(f"The session '{session_id}' is open. Close it, then delete it."))
                 return future
         self._submitted += 1
         self._waiting.append((unit, future))
@@ -384,7 +233,7 @@ class GroupCommit:
         self._writer.roll_back(self._failure)
         flying = () if self._flying is None else self._flying.pending
         for _, future in (*flying, *self._waiting):
-            _refuse(future, self._failure)
+            refuse(future, self._failure)
         self._flying = None
         self._waiting.clear()
         for on_failure in [*(listener[1] for listener in self._listeners.values()), *self._watchers]:
@@ -403,9 +252,3 @@ class GroupCommit:
         )
         error.__cause__ = cause
         return error
-
-
-def _refuse(future: asyncio.Future[None], error: WhispererError) -> None:
-    if not future.done():
-        future.set_exception(error)
-        future.exception()  # mark as seen: not everyone who submits waits

@@ -17,7 +17,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from ai_whisperer import Client, TaskState
-from ai_whisperer.client import link
+from ai_whisperer.client import route
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial
 from ai_whisperer.domain.agents import AgentState
@@ -238,7 +238,7 @@ def test_requests_wait_for_a_server_that_comes_back(stage: Stage, monkeypatch: p
             raise
 
     async def scenario(client: Client) -> None:
-        monkeypatch.setattr(link, "dial", dial_and_tell)
+        monkeypatch.setattr(route, "dial", dial_and_tell)
         await client.create_agent("alice")
         async with client.events(after=0) as events:
             await asyncio.to_thread(stage.server.end)

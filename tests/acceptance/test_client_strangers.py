@@ -113,6 +113,27 @@ def test_a_stream_of_a_server_that_keeps_silent_is_given_up() -> None:
     asyncio.run(main())
 
 
+def test_of_several_servers_one_that_hangs_up_is_not_asked_again() -> None:
+    async def main() -> None:
+        asked = []
+
+        def hang_up(request: Any) -> list[str | bytes]:
+            asked.append(request["method"])
+            raise ConnectionResetError
+
+        rude = Stranger(hang_up)
+        sound = Stranger(knowing(lambda request: with_result(request, {"agents": {}, "last_seq": 0})))
+        async with rude.serving(), sound.serving():
+            client = Client(f"{rude.url},{sound.url}", "token")
+            with pytest.raises(ConnectionLostError, match="internal error"):
+                await client.open()
+            async with client:
+                assert await client.list_agents() == []
+        assert asked == ["server.info"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("answer", [garbled, broken, other])
 def test_a_server_that_speaks_otherwise_is_refused_in_words(answer: Answer) -> None:
     async def main() -> None:

@@ -51,7 +51,7 @@ def nothing_but_the_fence() -> None:
         return loaded
 
     put(PostgresqlStore, "load", slowly)
-    put(PostgresqlStore, "stop_fenced", lambda _: None)
+    put(PostgresqlStore, "stop_absent", lambda _, __: None)
 
 
 def group_sent_twice() -> None:

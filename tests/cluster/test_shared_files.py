@@ -16,8 +16,10 @@ from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import SettingsError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.server import duties
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
+from ai_whisperer.store.postgresql.registry import Registry
 from tests.cluster.stage import TOKEN
 from tests.simulation.stage import call, prompt_of, results_of, round_of
 
@@ -64,6 +66,40 @@ def test_files_move_with_their_session_and_are_deleted_with_it(database: str, tm
 
     asyncio.run(scenario())
     assert not list(tmp_path.glob("[ab]/work/*"))
+
+
+def test_files_of_a_session_that_was_deleted_at_another_node_are_removed(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duties, "_SWEEP_BEATS", 1)
+    files = {each: tmp_path / "a" / "work" / each for each in ("s", "elsewhere", "foreign", "again")}
+
+    async def scenario() -> None:
+        async with two_clients(database, tmp_path, None, None) as (of_a, of_b):
+            for session_id in ("s", "elsewhere", "again"):
+                client = of_a.session(session_id)
+                await client.create_session(session_id)
+                await client.create_agent("ann", {"tools": ["write_file", "read_file"]})
+                await client.run_task("ann", "write")
+                assert (await of_a.move_session(session_id, "b")).node == "b"
+            files["foreign"].mkdir()  # of a session that this database has never had
+            await of_b.session("again").delete_session("again")
+            await of_b.session("again").create_session("again")
+            with monkeypatch.context() as patch:
+                patch.setattr(Registry, "deleted_elsewhere", no_answer)
+                await of_b.delete_session("s")
+                await of_b.cluster_status()
+                assert files["s"].exists(), "nothing is removed while nobody can say what is there"
+            async with asyncio.timeout(60):
+                while files["s"].exists():
+                    await of_b.cluster_status()
+            assert [each.exists() for each in files.values()] == [False, True, True, True]
+
+    asyncio.run(scenario())
+
+
+async def no_answer(_: Registry) -> list[str]:
+    raise ConnectionError
 
 
 @pytest.mark.parametrize("works", [("one", None), ("one", "another")], ids=["one has none", "each has its own"])

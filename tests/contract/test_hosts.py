@@ -20,6 +20,7 @@ from ai_whisperer.cluster.joining import join
 from ai_whisperer.cluster.membership import membership_of
 from ai_whisperer.domain.clock import SystemClock
 from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.nodes import NodeCard
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import (
@@ -27,6 +28,7 @@ from ai_whisperer.errors import (
     StateError,
     StoreFailedError,
     StoreInUseError,
+    StoreLostError,
     StoreRefusedError,
     StoreVersionError,
     UnknownNodeError,
@@ -34,7 +36,8 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql.store import PostgresqlStore
-from tests.contract.records import task, unit_with
+from ai_whisperer.tools.commands import COMMAND_TOOLS
+from tests.contract.records import agent, task, unit_with
 from tests.contract.test_session_contract import a_row_in_every_table
 from tests.postgresql import Server
 
@@ -46,8 +49,8 @@ RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$"""
 _MOVING_TO_B = "UPDATE whisperer.placement SET target=host.id FROM whisperer.host WHERE host.name='b'"
 
 
-def card(name: str, *, serves: bool = True, version: str = "0.1.0") -> NodeCard:
-    return NodeCard(name=name, address=f"http://{name}:1", version=version, serves=serves)
+def card(name: str, *, serves: bool = True, version: str = "0.1.0", strength: int = 0) -> NodeCard:
+    return NodeCard(name=name, address=f"http://{name}:1", version=version, serves=serves, strength=strength)
 
 
 @asynccontextmanager
@@ -177,6 +180,103 @@ def test_a_node_that_finds_itself_removed_stops_without_being_asked(postgresql_s
             assert "this one was not heard of for too long, so it stopped" in told
             await membership_of(a).prove()
             assert not membership_of(a).is_sure
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("beats", "told"),
+    [(True, "has lost the last commits, and that this node joined"), (False, "has lost 2 commits that were acknowl")],
+    ids=["it beats", "it commits"],
+)
+def test_a_node_that_the_promoted_standby_has_never_seen_is_told_so(
+    postgresql_server: Server, database: str, monkeypatch: pytest.MonkeyPatch, *, beats: bool, told: str
+) -> None:
+    async def no_beat(self: Beating) -> None:
+        """The thread does not tell: the commit has to find out."""
+
+    async def scenario() -> None:
+        if not beats:
+            monkeypatch.setattr(Beating, "_beat", no_beat)
+        async with joined(database, "a") as (a,):
+            failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+            a.watch(failed.set_result)
+            await a.claim("s")
+            for number in range(2):
+                await a.submit(unit_with(task(f"t{number}")))
+            await asked(
+                postgresql_server,
+                database,
+                "WITH host AS (DELETE FROM whisperer.host), writer AS (DELETE FROM whisperer.writer) "
+                "DELETE FROM whisperer.placement",
+            )
+            if not beats:
+                with pytest.raises(StoreLostError):
+                    await a.submit(unit_with(task("late")))
+            words = str(await failed)
+            assert told in words
+            assert "a standby that was behind took over, or a backup was restored" in words
+            assert "synchronous_standby_names" in words
+
+    play(scenario)
+
+
+def defined(session_id: str, definition: AgentDefinition) -> Unit:
+    """A session with an agent that has something to do."""
+    unit = made(session_id)
+    unit.insert_agent(replace(agent("ann", session_id), definition=definition))
+    unit.insert_task(replace(task(f"t-{session_id}"), session_id=session_id))
+    return unit
+
+
+def test_sessions_whose_agents_run_programs_go_where_these_are_held_best(
+    postgresql_server: Server, database: str
+) -> None:
+    definitions = {each.name: AgentDefinition(tools=("send_mail", each.name)) for each in COMMAND_TOOLS}
+    definitions["talk"] = AgentDefinition(prompt='Never use "run_command".', tools=("send_mail",))
+
+    async def scenario() -> None:
+        async with joined(database, "a") as (a,):
+            b = await join(database, card("b", strength=1), patience_seconds=10)
+            c = await join(database, card("c", strength=3), patience_seconds=10)
+            program = await join(database, card("p", serves=False), patience_seconds=10)
+            try:
+                for name, definition in definitions.items():
+                    await a.claim(name)
+                    await a.submit(defined(name, definition))
+                await removed(postgresql_server, database, "a")
+                assert await b.take(9) == ["talk"]
+                with pytest.raises(
+                    SessionElsewhereError,
+                    match=r"run programs, which the sandbox of the node 'b' .* the node 'c' at",
+                ) as told:
+                    await b.claim("run_command")
+                assert told.value.data == {"node": "c", "address": "http://c:1"}
+                assert await program.claim("run_command"), "a program has its own session, and its own sandbox"
+                await program.release("run_command")
+                await membership_of(b).drain("c")
+                assert sorted(await b.take(9)) == ["run_command", "run_python"], "nobody is left who holds them better"
+            finally:
+                for store in (b, c, program):
+                    await store.close()
+
+    play(scenario)
+
+
+def test_a_session_is_moved_where_its_programs_are_held_less_if_somebody_says_so(
+    postgresql_server: Server, database: str
+) -> None:
+    async def scenario() -> None:
+        async with joined(database, "b") as (b,):
+            c = await join(database, card("c", strength=3), patience_seconds=10)
+            try:
+                await c.claim("s")
+                await c.submit(defined("s", AgentDefinition(tools=("run_python",))))
+                await asked(postgresql_server, database, _MOVING_TO_B)
+                await c.release("s")
+                assert await b.take(1) == ["s"]
+            finally:
+                await c.close()
 
     play(scenario)
 

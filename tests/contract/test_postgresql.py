@@ -37,7 +37,7 @@ from tests.postgresql import Server
 
 ALL_TABLES: tuple[Table[Any], ...] = (SESSION, DELETION, SHAPE, *OF_A_SESSION)
 OWN_COLUMNS = {"task": ["row"], "event": ["row"], "notification": ["epoch"]}
-OWN_TABLES = {"meta", "cluster", "host", "writer", "placement"}
+OWN_TABLES = {"meta", "cluster", "host", "departed", "files_at", "writer", "placement"}
 OWN_INDEXES = {"host_by_name", "placement_by_writer", "placement_wanted", "placement_moving"}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer import backup, export_session, import_into_folder, restore
+from ai_whisperer.cli.main import main
 from ai_whisperer.errors import ArchiveError, StoreInUseError, StoreLostError
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
@@ -73,6 +74,18 @@ def test_a_restore_into_a_new_folder_that_was_killed_can_be_done_again(lived: Pa
         assert not (target / ".restoring").exists()
         number += 1
     assert number > 2, "the database and the files of agents"
+
+
+def test_the_command_names_the_folder_that_it_restored_as_it_is(
+    lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    backup(lived, tmp_path / "backup.zip")
+    assert main(["restore", str(tmp_path / "backup.zip"), "--data", "../there"]) == 0
+    told = capsys.readouterr().out
+    assert f"into {tmp_path.resolve() / 'there'}." in told
+    assert ".." not in told
 
 
 def test_a_restore_over_another_folder_that_was_killed_loses_neither(lived: Path, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import apsw
 from ai_whisperer.cli.signals import Watchman
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.server.host import SessionHost
-from ai_whisperer.store.groups import Group, GroupCommit
+from ai_whisperer.store.group import Group
+from ai_whisperer.store.groups import GroupCommit
 from ai_whisperer.store.sqlite.committers import ThreadCommitter
 
 from .injection import HANG, SURPRISE, Fault

@@ -81,3 +81,25 @@ def test_a_task_that_was_continued_while_the_session_closed_fails_once_at_its_de
         assert manager.failure is None
 
     play_over_close(before, after, say, latency_seconds=3, tools=[work_on])
+
+
+def test_who_was_behind_in_a_session_that_was_deleted_reads_nothing_of_another_with_its_id() -> None:
+    async def main() -> None:
+        store, clock = SqliteStore.in_memory(), VirtualClock()
+        first = opened(store, lambda _: "done", clock=clock)
+        await first.open()
+        await first.create_agent("ann")
+        behind, in_time = first.subscribe(after=0), first.subscribe(after=0)
+        first._session.kernel.log.forget()  # all that follows is read from the store
+        await first.close(grace_seconds=0)
+        kept = [note.seq async for note in in_time]
+        assert kept == [note.seq for note in await store.notifications(first.session_id, after=0, limit=99)]
+        await store.delete_session(first.session_id)
+        await asyncio.sleep(1)
+        async with opened(store, lambda _: "done", clock=clock) as other:
+            for number in range(len(kept) + 1):
+                await other.create_agent(f"other-{number}")
+            assert [note async for note in behind] == []
+        await store.close()
+
+    simulate(main())

@@ -24,6 +24,7 @@ def node(host_id: str, beat: int) -> SeenNode:
         version="0.1.0",
         settings="",
         sandbox="",
+        strength=0,
         serves=True,
         state=NodeState.JOINED,
         beat=beat,
@@ -67,7 +68,7 @@ def test_a_node_beats_while_it_removes_another(monkeypatch: pytest.MonkeyPatch) 
 
     async def scenario() -> None:
         book = Book()
-        member = Beating(book, book, "me", on_seen=lambda _: None, on_removed=lambda: None)
+        member = Beating(book, book, "me", on_seen=lambda _: None, on_absent=lambda _: None)
         member.start()
         try:
             assert await asyncio.to_thread(book.has_beaten_on.wait, PATIENCE_SECONDS)

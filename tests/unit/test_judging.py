@@ -36,6 +36,7 @@ def node(
         version=version,
         settings=settings,
         sandbox="",
+        strength=0,
         serves=serves,
         state=state,
         beat=beat,

@@ -22,7 +22,7 @@ from ai_whisperer.domain.notifications.steps import StepStarted
 from ai_whisperer.domain.tasks import StepKind
 from ai_whisperer.protocol.subscriptions import frame_of
 from ai_whisperer.store.base import Unit
-from ai_whisperer.store.groups import Group, Pending
+from ai_whisperer.store.group import Group, Pending
 from ai_whisperer.store.packing import Packing, UnknownShapeError
 from ai_whisperer.store.shapes import Shape
 

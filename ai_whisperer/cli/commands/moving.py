@@ -56,7 +56,7 @@ def restore(
     """
     from ai_whisperer import restore as bring
 
-    data = _folder_of(call, "pg_restore brings a backup of it back")
+    data = _folder_of(call, "pg_restore brings a backup of it back").resolve()
     with _progress(call, "Restoring") as tell:
         report = bring(file, data, replace=replace, on_progress=tell)
     aside = "" if report.set_aside is None else f" What was there is in {report.set_aside}."

@@ -84,10 +84,20 @@ class NotificationBus:
         return [] if cursor >= self.last_seq else self._recent.page(cursor)
 
     async def stored_after(self, cursor: int) -> list[Notification]:
-        """Some of what follows the cursor in the store, in order; raises `LogPrunedError`."""
+        """Some of what follows the cursor in the store, in order; raises `LogPrunedError`.
+
+        Empty if the session was deleted: what was read may be of another that has its id.
+        """
         found = await self._stored_after(cursor)
         self.check_kept(cursor)
-        return found
+        return found if await self._is_kept(found, cursor) else []
+
+    async def _is_kept(self, found: Sequence[Notification], cursor: int) -> bool:
+        """Whether what was found in the store is of this session, all of it. Nobody deletes one that is open."""
+        if not self.closed or not found:
+            return True
+        last = await self._reads.notifications(after=self.last_seq - 1, limit=1, max_bytes=PAGE_BYTES)
+        return found[0].seq == cursor + 1 and [(each.seq, each.at) for each in last] == [(self.last_seq, self._last_at)]
 
     async def _stored_after(self, cursor: int) -> list[Notification]:
         return await self._reads.notifications(after=cursor, limit=PAGE_NOTES, max_bytes=PAGE_BYTES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ai_whisperer.core.recent import size_of
@@ -106,13 +106,14 @@ class FarLog(NotificationBus):
 
     async def stored_after(self, cursor: int) -> list[Notification]:
         found = await super().stored_after(cursor)
-        record = await self._store.session(self.session_id)
-        if record is None or (record.owner, record.created_at) != (self.principal, self.created_at):
-            return []  # it was deleted; what was read may be of another that has its id
         if found and found[0].seq > cursor + 1:  # the log has no gaps: what is missing was pruned, and not told yet
             self.first_seq = found[0].seq
             self.check_kept(cursor)
         return found
+
+    async def _is_kept(self, found: Sequence[Notification], cursor: int) -> bool:  # noqa: ARG002
+        record = await self._store.session(self.session_id)
+        return record is not None and (record.owner, record.created_at) == (self.principal, self.created_at)
 
     def close(self, failure: BaseException | None = None) -> None:
         super().close(failure)

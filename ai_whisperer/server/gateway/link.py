@@ -16,7 +16,7 @@ from websockets.protocol import State
 
 from ai_whisperer.client.address import ServerAddress
 from ai_whisperer.client.dialing import UnreachableError, dial
-from ai_whisperer.client.link import Incoming, LinkBrokenError, read_incoming
+from ai_whisperer.client.link import Incoming, LinkBrokenError, handed_on, read_incoming
 from ai_whisperer.protocol.jsonrpc import RpcError, request_frame
 from ai_whisperer.server.gateway.wire import PATH, TO, Kind, Opening, packed, unpacked
 from ai_whisperer.server.socket import payloads
@@ -83,13 +83,7 @@ class NodeLink:
 
     async def _read(self) -> None:
         try:
-            while True:
-                self._take(await self._socket.recv(decode=False))
-        except ConnectionClosed as closed:
-            self._why = str(closed)
-        except (ValueError, msgspec.MsgspecError) as error:
-            self._why = f"the other node sent what cannot be read: {error}"
-            self.drop()
+            self._why = await handed_on(self._socket, self._take, sender="the other node")
         finally:
             self.drop()
             channels, self._channels = self._channels, {}

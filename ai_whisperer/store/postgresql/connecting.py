@@ -19,6 +19,7 @@ _FIRST_SHARE: Final = 0.25
 _KEEPALIVE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 10_000}
 """A connection ends when nothing of the other machine was heard for about ten seconds. The last is in milliseconds."""
 
+TAKES_NO_WRITES: Final = (asyncpg.ReadOnlySQLTransactionError, asyncpg.TargetServerAttributeNotMatched)
 LOST: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -28,8 +29,7 @@ LOST: Final = (
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
     asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.TargetServerAttributeNotMatched,
+    *TAKES_NO_WRITES,
     OSError,
     EOFError,
     TimeoutError,
@@ -147,7 +147,7 @@ _MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
         ),
     ),
     (
-        (asyncpg.TargetServerAttributeNotMatched, asyncpg.ReadOnlySQLTransactionError),
+        TAKES_NO_WRITES,
         StoreReadOnlyError,
         (
             "No PostgreSQL at {where} takes writes: what answers there is a standby, or is read-only. Name the host "

@@ -15,8 +15,9 @@ _HAS_LOCK: Final = f"hashtextextended(host.id, 0) IN {_LOCKS}"
 LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 BEAT: Final = "UPDATE host SET beat=beat+1 WHERE id=$1 RETURNING beat"
 NODES: Final = f"""
-SELECT id, name, address, version, settings, sandbox, serves, state, beat, started_at, {_HAS_LOCK} FROM host
+SELECT id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, {_HAS_LOCK} FROM host
 ORDER BY name"""
+HAS_DEPARTED: Final = "SELECT EXISTS (SELECT 1 FROM departed WHERE id=$1)"
 INCARNATION: Final = """
 SELECT pg_postmaster_start_time()::text || ' ' || coalesce(host(inet_server_addr()), ''),
   extract(epoch FROM clock_timestamp())::double precision"""
@@ -36,7 +37,7 @@ SHOWN_TO_NODES: Final = "SELECT secret FROM cluster"
 RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"
 JOIN: Final = f"""
 WITH joined AS (
-  INSERT INTO host VALUES ($1, $2, $3, $4, $5, $6, $7, '{NodeState.JOINED}', 0, extract(epoch FROM now()))
+  INSERT INTO host VALUES ($1, $2, $3, $4, $5, $6, $7, '{NodeState.JOINED}', 0, extract(epoch FROM now()), $8, $9)
   ON CONFLICT (name) DO NOTHING RETURNING id)
 INSERT INTO writer SELECT id, 1, 0 FROM joined RETURNING id"""
 """Returns nothing if there is a node of that name."""
@@ -52,26 +53,42 @@ freed AS (UPDATE placement SET target=NULL FROM draining WHERE target=draining.i
 SELECT id FROM draining"""
 """What was on its way to a node that is drained may go to any other."""
 
-_ME: Final = f"SELECT id FROM host WHERE id=$1 AND state='{NodeState.JOINED}' FOR KEY SHARE"
+_ME: Final = f"""
+SELECT id, folder, serves AND strength < (
+  SELECT max(strength) FROM host WHERE serves AND state='{NodeState.JOINED}') AS is_weak
+FROM host WHERE id=$1 AND state='{NodeState.JOINED}' FOR KEY SHARE"""
+"""`is_weak`: programs of agents are held better elsewhere."""
+_KEEP_FILES: Final = """
+INSERT INTO files_at SELECT me.folder, held.session_id FROM held, me WHERE me.folder<>'' ON CONFLICT DO NOTHING"""
 CLAIM: Final = f"""
-WITH me AS MATERIALIZED ({_ME})
+WITH me AS MATERIALIZED ({_ME}),
+held AS (
 INSERT INTO placement AS kept (session_id, writer_id, epoch)
 SELECT $2, me.id,
   coalesce((SELECT epoch FROM notification WHERE session_id=$2 ORDER BY seq DESC LIMIT 1), 0) + 1 FROM me
+WHERE NOT me.is_weak OR NOT runs_programs($2) OR EXISTS (SELECT 1 FROM placement WHERE session_id=$2 AND target=$1)
 ON CONFLICT (session_id) DO UPDATE SET writer_id=excluded.writer_id, epoch=kept.epoch+1, wanted=false, target=NULL
   WHERE NOT EXISTS (SELECT 1 FROM host WHERE id=coalesce(kept.writer_id, nullif(kept.target, excluded.writer_id)))
-RETURNING epoch"""
-"""Returns nothing if another node has the session or is to have it, or this one takes none."""
+RETURNING session_id, epoch),
+noted AS ({_KEEP_FILES})
+SELECT epoch FROM held"""
+"""Returns nothing if another node has the session or is to have it, or this one takes none, or none with programs."""
+IS_FOR_STRONGER: Final = f"""
+WITH me AS ({_ME.replace(" FOR KEY SHARE", "")}) SELECT 1 FROM me WHERE is_weak AND runs_programs($2)"""
 HOLDER: Final = f"""
 SELECT placement.writer_id, placement.epoch, host.name, host.address, {_HAS_LOCK}
 FROM placement JOIN host ON host.id=placement.writer_id WHERE session_id=$1"""
 TAKE: Final = f"""
 WITH me AS MATERIALIZED ({_ME}),
 free AS (
-  SELECT session_id FROM placement WHERE writer_id IS NULL AND wanted AND (target IS NULL OR target=$1)
-  ORDER BY target IS NULL, session_id LIMIT $2 FOR UPDATE SKIP LOCKED)
-UPDATE placement SET writer_id=me.id, epoch=placement.epoch+1, wanted=false, target=NULL FROM free, me
-WHERE placement.session_id=free.session_id RETURNING placement.session_id, placement.epoch"""
+  SELECT session_id FROM placement, me WHERE writer_id IS NULL AND wanted
+    AND (target=$1 OR target IS NULL AND NOT (me.is_weak AND runs_programs(session_id)))
+  ORDER BY target IS NULL, session_id LIMIT $2 FOR UPDATE OF placement SKIP LOCKED),
+held AS (
+  UPDATE placement SET writer_id=me.id, epoch=placement.epoch+1, wanted=false, target=NULL FROM free, me
+  WHERE placement.session_id=free.session_id RETURNING placement.session_id, placement.epoch),
+noted AS ({_KEEP_FILES})
+SELECT session_id, epoch FROM held"""
 MINE: Final = "SELECT session_id, epoch FROM placement WHERE writer_id=$1"
 WANT: Final = """
 INSERT INTO placement (session_id, writer_id, epoch, wanted)
@@ -86,6 +103,16 @@ FORGET: Final = """
 DELETE FROM placement WHERE session_id=$1 AND writer_id IS NULL AND NOT wanted
   AND NOT EXISTS (SELECT 1 FROM session WHERE id=$1) AND NOT EXISTS (SELECT 1 FROM notification WHERE session_id=$1)"""
 """For a session that was deleted."""
+FORGET_FILES: Final = """
+DELETE FROM files_at USING host WHERE host.id=$1 AND files_at.folder=host.folder AND session_id=$2
+  AND NOT EXISTS (SELECT 1 FROM session WHERE id=$2) AND NOT EXISTS (SELECT 1 FROM notification WHERE session_id=$2)"""
+"""Whoever had a session that was deleted has removed its files."""
+DELETED_ELSEWHERE: Final = """
+SELECT session_id FROM files_at JOIN host USING (folder) WHERE host.id=$1
+  AND NOT EXISTS (SELECT 1 FROM session WHERE id=files_at.session_id)
+  AND NOT EXISTS (SELECT 1 FROM notification WHERE session_id=files_at.session_id)
+  AND NOT EXISTS (SELECT 1 FROM deletion WHERE session_id=files_at.session_id)
+  AND NOT EXISTS (SELECT 1 FROM placement WHERE session_id=files_at.session_id AND writer_id IS NOT NULL)"""
 WAS_CUT_OFF: Final = "SELECT 1 FROM placement WHERE session_id=$1 AND cut_off"
 STILL_MINE: Final = "SELECT 1 FROM placement WHERE session_id=$2 AND writer_id=$1 AND epoch=$3 FOR SHARE"
 IS_DELETED: Final = "SELECT 1 FROM deletion WHERE session_id=$1"

@@ -74,6 +74,7 @@ class Placing:
             async def free(connection: Connection) -> None:
                 await connection.execute(queries.RELEASE, self.host_id, session_id, epoch)
                 await connection.execute(queries.FORGET, session_id)
+                await connection.execute(queries.FORGET_FILES, self.host_id, session_id)
 
             await self._readers.read(free)
             if self.claims.get(session_id) == epoch:
@@ -137,21 +138,26 @@ class Placing:
         return None, _Holder(name, address, has_lock)
 
     async def _check_taking(self, session_id: str) -> None:
-        """Raise if it is this node that takes no session."""
+        """Raise if it is this node that does not take the session."""
         rows = await self._readers.read(lambda connection: connection.fetch(queries.NODES))
         nodes = [node_from(tuple(row)) for row in rows]
         own = next((each for each in nodes if each.id == self.host_id), None)
         if own is None:
-            raise StoreFailedError("The other nodes took this one for dead. Nothing that was accepted is lost.")
-        if own.state != NodeState.JOINED:
-            other = next((each for each in nodes if each.serves and each.state == NodeState.JOINED), None)
-            name, address = ("", "") if other is None else (other.name, other.address)
-            whom = f"ask the node '{name}'{_at(address)}" if other is not None else "start another"
-            raise SessionElsewhereError(
-                f"The node '{own.name}' is being drained and does not take the session '{session_id}': {whom}.",
-                node=name,
-                address=address,
+            raise StoreFailedError("The database no longer has this node, so it stops; its log says why.")
+        takers = [each for each in nodes if each.serves and each.state is NodeState.JOINED]
+        other = max(takers, key=lambda each: each.strength, default=None)
+        if own.state is not NodeState.JOINED:
+            why = f"The node '{own.name}' is being drained and does not take the session '{session_id}'"
+        elif await self._readers.read(lambda each: each.fetchval(queries.IS_FOR_STRONGER, self.host_id, session_id)):
+            why = (
+                f"Agents of the session '{session_id}' run programs, which the sandbox of the node '{own.name}' "
+                f"({own.sandbox or 'none'}) holds less than others do"
             )
+        else:
+            return
+        name, address = ("", "") if other is None else (other.name, other.address)
+        whom = f"ask the node '{name}'{_at(address)}" if other is not None else "start another"
+        raise SessionElsewhereError(f"{why}: {whom}.", node=name, address=address)
 
 
 class _Holder(NamedTuple):

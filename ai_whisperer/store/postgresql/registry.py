@@ -11,7 +11,7 @@ import asyncpg
 from asyncpg import Connection
 
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
-from ai_whisperer.domain.nodes import NodeCard, Seen, SeenNode
+from ai_whisperer.domain.nodes import Absence, NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
 from ai_whisperer.store.tables import Row
@@ -45,11 +45,12 @@ class Registry:
     def is_connected(self) -> bool:
         return self._connection is not None and not self._connection.is_closed()
 
-    async def beat(self) -> Seen | None:
-        """Say that this node lives, and look who else does; None if this node was let go."""
+    async def beat(self) -> Seen | Absence:
+        """Say that this node lives, and look who else does; or why it is not in the book any more."""
         async with self.at_work() as connection:
             if await connection.fetchval(queries.BEAT, self._id) is None:
-                return None
+                was_let_go = await connection.fetchval(queries.HAS_DEPARTED, self._id)
+                return Absence.LET_GO if was_let_go else Absence.NEVER_SEEN
             return await self._seen(connection)
 
     async def look(self) -> Seen:
@@ -57,9 +58,18 @@ class Registry:
         async with self.at_work() as connection:
             return await self._seen(connection)
 
-    async def join(self, card: NodeCard) -> bool:
-        """Enter this node; False if there is one of that name."""
-        values = (card.name, card.address, card.version, card.settings, card.sandbox, card.serves)
+    async def join(self, card: NodeCard, *, folder_id: str = "") -> bool:
+        """Enter this node, which has files of sessions in that folder; False if there is one of that name."""
+        values = (
+            card.name,
+            card.address,
+            card.version,
+            card.settings,
+            card.sandbox,
+            card.serves,
+            card.strength,
+            folder_id,
+        )
         async with self.at_work() as connection:
             return await connection.fetchval(queries.JOIN, self._id, *values) is not None
 
@@ -100,6 +110,11 @@ class Registry:
         """Let the session go to that node, as soon as the one that has it has let it go."""
         async with self.at_work() as connection:
             await connection.execute(queries.MOVE, session_id, name)
+
+    async def deleted_elsewhere(self) -> list[str]:
+        """The sessions that are there no more, and of which the folder of this node may have files."""
+        async with self.at_work() as connection:
+            return [row[0] for row in await connection.fetch(queries.DELETED_ELSEWHERE, self._id)]
 
     async def placed(self, session_id: str) -> PlacedSession:
         async with self.at_work() as connection:
@@ -200,7 +215,7 @@ def ray_from(row: Row) -> RayStatus | None:
 
 
 def node_from(row: Row) -> SeenNode:
-    host_id, name, address, version, settings, sandbox, serves, state, beat, started_at, has_lock = row
+    host_id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, has_lock = row
     return SeenNode(
         id=host_id,
         name=name,
@@ -208,6 +223,7 @@ def node_from(row: Row) -> SeenNode:
         version=version,
         settings=settings,
         sandbox=sandbox,
+        strength=strength,
         serves=serves,
         state=NodeState(state),
         beat=beat,

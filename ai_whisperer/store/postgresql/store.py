@@ -17,6 +17,7 @@ from asyncpg import Connection
 from msgspec.structs import replace
 
 from ai_whisperer.core.file_names import file_name
+from ai_whisperer.domain.nodes import Absence
 from ai_whisperer.errors import SessionElsewhereError, StoreCorruptError, StoreError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import SessionSnapshot, StoreHealth
@@ -31,7 +32,7 @@ from ai_whisperer.store.postgresql.lane import ALONE, Lane
 from ai_whisperer.store.postgresql.placing import Placing
 from ai_whisperer.store.postgresql.pool import Readers
 from ai_whisperer.store.postgresql.registry import name_of
-from ai_whisperer.store.postgresql.writing import PostgresqlWriter, fenced
+from ai_whisperer.store.postgresql.writing import PostgresqlWriter, fenced, went_back
 from ai_whisperer.store.readers import notification_reader
 from ai_whisperer.store.reading import Read
 from ai_whisperer.store.tables import OF_A_SESSION, Row
@@ -184,9 +185,9 @@ class PostgresqlStore(StoreParts):
     async def is_ours(self, session_id: str) -> bool:
         return self.placing is None or await self.placing.is_ours(session_id)
 
-    def stop_fenced(self) -> None:
-        """Other nodes took this one for dead: nothing more is taken."""
-        self._groups.stop(fenced(self._address))
+    def stop_absent(self, why: Absence) -> None:
+        """The database does not have this node any more: nothing more is taken."""
+        self._groups.stop(fenced(self._address) if why is Absence.LET_GO else went_back(self._address))
 
     async def finish_deletions(self) -> None:
         """Delete what is left of the sessions that were being deleted or imported when a process ended."""

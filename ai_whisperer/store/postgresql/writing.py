@@ -18,11 +18,12 @@ import asyncpg
 from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, StoreLostError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import SERVER, Change, Unit
-from ai_whisperer.store.groups import Done, Group, Pending
+from ai_whisperer.store.group import Group, Pending
+from ai_whisperer.store.groups import Done
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
 from ai_whisperer.store.postgresql import queries
 from ai_whisperer.store.postgresql.addresses import shown
-from ai_whisperer.store.postgresql.connecting import LOST, explained, state_of
+from ai_whisperer.store.postgresql.connecting import LOST, TAKES_NO_WRITES, explained, state_of
 from ai_whisperer.store.postgresql.lane import ALONE, Fence, Lane
 from ai_whisperer.store.postgresql.merging import DuplicateRowError, Wave, merged
 from ai_whisperer.store.postgresql.statements import with_epoch
@@ -33,6 +34,7 @@ _AGAIN = ("40001", "40P01", "55P03")
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _LONGEST_ATTEMPT_SECONDS = 10.0
+_NO_COMMITS = "0 commits"
 _NOT_OURS = 0
 """The epoch of a session that is not claimed, which none has."""
 
@@ -236,12 +238,7 @@ class PostgresqlWriter:
             case State.FENCED:
                 return fenced(self._address)
             case State.WENT_BACK:
-                lost = f"{error} commits" if str(error).isdigit() else "commits"
-                return StoreLostError(
-                    f"The PostgreSQL that answers at {shown(self._address)} has lost {lost} that were acknowledged: a "
-                    "standby that was behind took over. Start again to continue without them; let the primary wait for "
-                    "its standby (synchronous_standby_names) to lose none."
-                )
+                return went_back(self._address, f"{error} commits" if str(error).isdigit() else "commits")
             case State.SESSIONS_LOST:
                 return _RefusedError(f"another process has taken over: {error}")
             case state if state[:2] in ("22", "23", "54"):
@@ -250,6 +247,12 @@ class PostgresqlWriter:
                 return explained(error, self._address)
 
     def _out_of_patience(self, error: BaseException) -> StoreFailedError:
+        if isinstance(error, TAKES_NO_WRITES):
+            return StoreFailedError(
+                f"No PostgreSQL at {shown(self._address)} has taken writes for {self._patience_seconds:g} s: what "
+                "answers there is a standby, or is read-only. So the runtime stopped. Let one of them take writes, and "
+                "start again; nothing that was accepted is lost."
+            )
         return StoreFailedError(
             f"PostgreSQL at {shown(self._address)} has not answered for {self._patience_seconds:g} s "
             f"({_words(error)}), so the runtime stopped. Start it, and start again; nothing that was accepted is lost."
@@ -261,6 +264,16 @@ def fenced(address: str) -> StoreFailedError:
     return StoreFailedError(
         f"Another process has taken over at {shown(address)}: this one was not heard of for too long, so it stopped. "
         "Nothing that was accepted is lost. Start it again to have it join."
+    )
+
+
+def went_back(address: str, lost: str = _NO_COMMITS) -> StoreLostError:
+    """What is told by a process that finds a database which is older than what it knows to be committed."""
+    what = "the last commits, and that this node joined" if lost == _NO_COMMITS else f"{lost} that were acknowledged"
+    return StoreLostError(
+        f"The PostgreSQL that answers at {shown(address)} has lost {what}: a standby that was behind took over, or a "
+        "backup was restored. Start again to continue without them; let the primary wait for its standby "
+        "(synchronous_standby_names) to lose none."
     )
 
 

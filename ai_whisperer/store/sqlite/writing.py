@@ -15,7 +15,8 @@ import apsw
 
 from ai_whisperer.errors import StoreError, StoreFullError
 from ai_whisperer.store.base import Unit
-from ai_whisperer.store.groups import Done, Group, Pending
+from ai_whisperer.store.group import Group, Pending
+from ai_whisperer.store.groups import Done
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
 from ai_whisperer.store.shapes import Shape
 from ai_whisperer.store.sqlite import queries
