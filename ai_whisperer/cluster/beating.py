@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from ai_whisperer.cluster import judging
-from ai_whisperer.domain.nodes import Seen
+from ai_whisperer.cluster.load import Gauge
+from ai_whisperer.domain.nodes import IDLE, Load, Seen
 from ai_whisperer.errors import StoreError, WhispererError
 
 BEAT_SECONDS: Final = 0.5
@@ -40,7 +41,7 @@ class Book(Protocol):
     @property
     def is_connected(self) -> bool: ...
 
-    async def beat(self) -> Seen | None: ...
+    async def beat(self, load: Load) -> Seen | None: ...
 
     def lose(self) -> None: ...
 
@@ -67,7 +68,7 @@ class Beating:
 
     Those that are gone are removed by `removing`, on a connection of its own: that may take its time, and who does not
     beat meanwhile would be taken for dead too. `on_seen` is called after each beat; `on_removed` once, if this node was
-    removed. `removed` counts the nodes that this one did.
+    removed. `removed` counts the nodes that this one did; `load` is what was told with the last beat.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Beating:
         self._on_seen = on_seen
         self._on_removed = on_removed
         self._outside = asyncio.get_running_loop()
+        self._gauge = Gauge()
         self._inside: asyncio.AbstractEventLoop | None = None
         self._asked: asyncio.Event | None = None
         self._answers: list[asyncio.Future[None]] = []
@@ -98,6 +100,7 @@ class Beating:
         self._full_beat_at = 0.0
         self.missed = 0
         self.removed = 0
+        self.load = IDLE
 
     def start(self) -> None:
         self._thread.start()
@@ -166,7 +169,8 @@ class Beating:
         try:
             longest = _LONGEST_SECONDS if self._book.is_connected else _LONGEST_WITH_CONNECTING_SECONDS
             async with asyncio.timeout(longest):
-                seen = await self._book.beat()
+                self.load = self._gauge.read()
+                seen = await self._book.beat(self.load)
             if seen is None:
                 self._is_removed = True
                 self._tell(self._on_removed)

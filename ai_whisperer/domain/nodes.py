@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.record import Record
+
+
+class Load(NamedTuple):
+    """How late the event loop of a process is, and how much of a processor it takes; both averages of some seconds."""
+
+    lag_seconds: float = 0.0
+    busy: float = 0.0
+
+
+IDLE: Final = Load()
 
 
 class NodeCard(Record, frozen=True, kw_only=True):
@@ -35,6 +47,7 @@ class SeenNode(Record, frozen=True, kw_only=True):
     beat: int
     started_at: float
     has_lock: bool
+    load: Load = IDLE
 
 
 class Seen(Record, frozen=True, kw_only=True):
@@ -64,3 +77,4 @@ class RunNode(Record, frozen=True, kw_only=True):
     beat: int
     has_lock: bool
     sessions: int
+    load: Load = IDLE

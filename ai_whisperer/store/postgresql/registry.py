@@ -11,7 +11,7 @@ import asyncpg
 from asyncpg import Connection
 
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
-from ai_whisperer.domain.nodes import NodeCard, Seen, SeenNode
+from ai_whisperer.domain.nodes import Load, NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
 from ai_whisperer.store.tables import Row
@@ -45,10 +45,10 @@ class Registry:
     def is_connected(self) -> bool:
         return self._connection is not None and not self._connection.is_closed()
 
-    async def beat(self) -> Seen | None:
-        """Say that this node lives, and look who else does; None if this node was let go."""
+    async def beat(self, load: Load) -> Seen | None:
+        """Say that this node lives and what it has to do, and look who else does; None if this node was let go."""
         async with self.at_work() as connection:
-            if await connection.fetchval(queries.BEAT, self._id) is None:
+            if await connection.fetchval(queries.BEAT, self._id, load.lag_seconds, load.busy) is None:
                 return None
             return await self._seen(connection)
 
@@ -126,6 +126,8 @@ class Registry:
                 started_at=each.started_at,
                 is_this=each.id == self._id,
                 has_same_settings=each.settings == own or not each.serves,
+                lag_seconds=each.load.lag_seconds,
+                busy=each.load.busy,
             )
             for each in seen.nodes
         )
@@ -195,12 +197,22 @@ async def _nodes(connection: Connection) -> tuple[SeenNode, ...]:
 
 
 def ray_from(row: Row) -> RayStatus | None:
-    address, wanted, silent_seconds = row
-    return RayStatus(address=address, wanted=wanted, silent_seconds=float(silent_seconds)) if address else None
+    address, wanted, silent_seconds, least, most, sessions_each, why = row
+    if not address:
+        return None
+    return RayStatus(
+        address=address,
+        wanted=wanted,
+        silent_seconds=float(silent_seconds),
+        least=least,
+        most=most,
+        sessions_each=sessions_each,
+        why=why,
+    )
 
 
 def node_from(row: Row) -> SeenNode:
-    host_id, name, address, version, settings, sandbox, serves, state, beat, started_at, has_lock = row
+    host_id, name, address, version, settings, sandbox, serves, state, beat, started_at, has_lock, *load = row
     return SeenNode(
         id=host_id,
         name=name,
@@ -213,4 +225,5 @@ def node_from(row: Row) -> SeenNode:
         beat=beat,
         started_at=started_at,
         has_lock=has_lock,
+        load=Load(*load),
     )
