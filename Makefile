@@ -36,7 +36,6 @@ demo: $(RUNTIME) $(PAGE)
 
 # PostgreSQL, Ray and three nodes on this machine, one of which dies; STAY=1 keeps the rest until Ctrl-C.
 demo-cluster: $(INSTALLED) $(PAGE)
-	WHISPERER_PAGE=skip $(PIP) --editable '.[cluster]'
 	$(ALONE) $(BIN)/python -m tests.cluster.demo $(if $(STAY),--stay)
 
 # Two at a time in this order, so that neither core waits; what runs servers has the machine for itself.
@@ -92,6 +91,7 @@ soak: $(INSTALLED)
 	WHISPERER_CRASH_FAULTS=$${WHISPERER_CRASH_FAULTS:-1000} $(SOAK) tests/faults
 	WHISPERER_TEST_EFFORT=$${WHISPERER_TEST_EFFORT:-10} $(SOAK) tests/simulation tests/contract tests/acceptance/test_workflows.py tests/unit
 	WHISPERER_TEST_EFFORT=2 WHISPERER_TEST_NEMESIS_RUNS=$${WHISPERER_TEST_NEMESIS_RUNS:-2000} $(SOAK) tests/cluster/test_nemesis.py
+	WHISPERER_TEST_EFFORT=2 $(SOAK) tests/cluster/test_ray.py
 	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(SOAK) tests/acceptance/test_bad_frames.py
 
 clean:

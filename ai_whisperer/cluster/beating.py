@@ -12,7 +12,8 @@ from functools import partial
 from typing import Final, Protocol
 
 from ai_whisperer.cluster import judging
-from ai_whisperer.domain.nodes import Absence, Seen
+from ai_whisperer.cluster.load import Gauge
+from ai_whisperer.domain.nodes import IDLE, Absence, Load, Seen
 from ai_whisperer.errors import StoreError, WhispererError
 
 BEAT_SECONDS: Final = 0.5
@@ -41,7 +42,7 @@ class Book(Protocol):
     @property
     def is_connected(self) -> bool: ...
 
-    async def beat(self) -> Seen | Absence: ...
+    async def beat(self, load: Load) -> Seen | Absence: ...
 
     def lose(self) -> None: ...
 
@@ -68,7 +69,8 @@ class Beating:
 
     Those that are gone are removed by `removing`, on a connection of its own: that may take its time, and who does not
     beat meanwhile would be taken for dead too. `on_seen` is called after each beat; `on_absent` once, if this node is
-    not in the book any more. `removed` counts the nodes that this one removed.
+    not in the book any more. `removed` counts the nodes that this one removed; `load` is what was told with the last
+    beat.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Beating:
         self._on_seen = on_seen
         self._on_absent = on_absent
         self._outside = asyncio.get_running_loop()
+        self._gauge = Gauge()
         self._inside: asyncio.AbstractEventLoop | None = None
         self._asked: asyncio.Event | None = None
         self._answers: list[asyncio.Future[None]] = []
@@ -99,6 +102,7 @@ class Beating:
         self._full_beat_at = 0.0
         self.missed = 0
         self.removed = 0
+        self.load = IDLE
 
     def start(self) -> None:
         self._thread.start()
@@ -167,7 +171,8 @@ class Beating:
         try:
             longest = _LONGEST_SECONDS if self._book.is_connected else _LONGEST_WITH_CONNECTING_SECONDS
             async with asyncio.timeout(longest):
-                seen = await self._book.beat()
+                self.load = self._gauge.read()
+                seen = await self._book.beat(self.load)
             if isinstance(seen, Absence):
                 self._is_removed = True
                 self._tell(partial(self._on_absent, seen))

@@ -278,6 +278,8 @@ class Member:
             "node_sessions": ("Sessions that this node has", len(self._claims.claims), False),
             "node_beats_missed": ("Beats of this node that did not reach the database", self._beating.missed, True),
             "node_takeovers": ("Nodes that this one found gone", self._beating.removed, True),
+            "node_lag_seconds": ("How late the event loop is, on average", self._beating.load.lag_seconds, False),
+            "node_busy": ("How much of a processor the process takes, on average", self._beating.load.busy, False),
             "node_clock_corrected_seconds": ("How far the machine's clock is behind", self.clock.ahead, False),
         }
 

@@ -15,7 +15,10 @@ class NodeState(StrEnum):
 
 
 class NodeStatus(Record, frozen=True, kw_only=True):
-    """A node of the cluster. `is_this` is whether it answers; `has_same_settings` as the one that does."""
+    """A node of the cluster. `is_this` is whether it answers; `has_same_settings` as the one that does.
+
+    `lag_seconds` is how late its event loop is, `busy` how much of a processor it takes: averages of some ten seconds.
+    """
 
     name: str
     address: str
@@ -27,14 +30,24 @@ class NodeStatus(Record, frozen=True, kw_only=True):
     started_at: float
     is_this: bool
     has_same_settings: bool
+    lag_seconds: float = 0.0
+    busy: float = 0.0
 
 
 class RayStatus(Record, frozen=True, kw_only=True):
-    """The Ray that runs the nodes: how many there are to be, and how long ago it was last heard of."""
+    """The Ray that runs the nodes: how many there are to be, and how long ago it was last heard of.
+
+    The number is chosen between `least` and `most`, by how late the nodes are and by `sessions_each`, which is how many
+    sessions a node is to have. `why` is the reason of the last choice; empty if a person made it.
+    """
 
     address: str
     wanted: int
     silent_seconds: float
+    least: int
+    most: int
+    sessions_each: int
+    why: str = ""
 
 
 class ClusterStatus(Record, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.record import Record
@@ -13,6 +14,16 @@ class Absence(StrEnum):
 
     LET_GO = "let go"
     NEVER_SEEN = "never seen"
+
+
+class Load(NamedTuple):
+    """How late the event loop of a process is, and how much of a processor it takes; both averages of some seconds."""
+
+    lag_seconds: float = 0.0
+    busy: float = 0.0
+
+
+IDLE: Final = Load()
 
 
 class NodeCard(Record, frozen=True, kw_only=True):
@@ -47,6 +58,7 @@ class SeenNode(Record, frozen=True, kw_only=True):
     beat: int
     started_at: float
     has_lock: bool
+    load: Load = IDLE
 
 
 class Seen(Record, frozen=True, kw_only=True):
@@ -76,3 +88,4 @@ class RunNode(Record, frozen=True, kw_only=True):
     beat: int
     has_lock: bool
     sessions: int
+    load: Load = IDLE

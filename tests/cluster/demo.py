@@ -48,7 +48,7 @@ async def show(stage: Stage) -> bool:
     await eventually(partial(_all_over, stage, list(sessions)))
     found = {each: await _look(stage, each) for each in sessions}
     taken = [each for each, node in sessions.items() if node == VICTIM]
-    firsts = [await _first_after(stage, each, epochs[each]) for each in taken]
+    firsts = [await stage.first_after(each, epochs[each]) for each in taken]
     for session, first in zip(taken, firsts, strict=True):
         what = "was done before" if first is None else f"took its next step {first - killed_at:.2f} s after the kill"
         say(f"The session {session} went on at {found[session].holder}: it {what}.")
@@ -67,13 +67,6 @@ async def _look(stage: Stage, session: str) -> Evidence:
 
 async def _all_over(stage: Stage, sessions: list[str]) -> bool:
     return all([(await _look(stage, each)).is_over for each in sessions])
-
-
-async def _first_after(stage: Stage, session: str, epoch: int) -> float | None:
-    """When the node that took the session over did its first thing there."""
-    asking = f"SELECT min(at) FROM whisperer.notification WHERE session_id='{session}' AND epoch>{epoch}"  # noqa: S608
-    ((first,),) = await stage.server._run(asking, stage.database.rpartition("/")[2])
-    return None if first is None else float(first)
 
 
 def main(*, stays: bool) -> int:
@@ -104,7 +97,7 @@ def _play(stage: Stage, *, stays: bool) -> int:
         f"Ray: {stage.ray.address}, with {len(NODES)} machines that are played by this one"
     )
     try:
-        begun = stage.up(len(NODES))
+        begun = stage.up(str(len(NODES)))
         if begun.code or len(begun.json["nodes"]) < len(NODES):
             say(f"The nodes did not come up: {begun.out}{begun.err}")
             return 1

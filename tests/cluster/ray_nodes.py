@@ -30,10 +30,10 @@ class Stage:
         own = {"WHISPERER_STORE": self.database, "WHISPERER_TOKEN": TOKEN}
         return run("cluster", *arguments, given=b"", **{**self.ray.environment, **own, **environment})
 
-    def up(self, hosts: int) -> Ran:
+    def up(self, hosts: str, *more: str) -> Ran:
         flags = ("--model", f"scripted:{self.rules}", "--folder", str(self.folder / "nodes"))
         grace = ("--shutdown-grace-seconds", "5")
-        return self.run("up", "--ray", self.ray.address, "--hosts", str(hosts), *flags, *grace, "--json")
+        return self.run("up", "--ray", self.ray.address, "--hosts", hosts, *flags, *grace, *more, "--json")
 
     def address(self, name: str) -> Address:
         (found,) = (each for each in map(find_address, (self.folder / "nodes").glob(f"*/{name}")) if each is not None)
@@ -65,6 +65,13 @@ class Stage:
         found = await evidence(self.server, self.database, session_id)
         found.check(tasks=tasks)
         assert found.holder in {*at, None}
+
+    async def first_after(self, session_id: str, epoch: int) -> float | None:
+        """When the node that took the session over did its first thing there."""
+        where = f"session_id='{session_id}' AND epoch>{epoch}"
+        asking = f"SELECT min(at) FROM whisperer.notification WHERE {where}"  # noqa: S608
+        ((first,),) = await self.server._run(asking, self.database.rpartition("/")[2])
+        return None if first is None else float(first)
 
     async def is_back(self, name: str, former_pid: int, asked: str) -> bool:
         """Whether the node has joined with another process than that one."""

@@ -10,7 +10,7 @@ import pytest
 from ai_whisperer.cluster import beating
 from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.domain.cluster import NodeState
-from ai_whisperer.domain.nodes import Seen, SeenNode
+from ai_whisperer.domain.nodes import Load, Seen, SeenNode
 
 PATIENCE_SECONDS = 30.0
 ENOUGH_BEATS = 5
@@ -42,7 +42,7 @@ class Book:
         self.has_beaten_on = threading.Event()
         self.is_connected = True
 
-    async def beat(self) -> Seen:
+    async def beat(self, load: Load) -> Seen:  # noqa: ARG002
         self.beats += 1
         if self.removing_since is not None and self.beats >= self.removing_since + ENOUGH_BEATS:
             self.has_beaten_on.set()

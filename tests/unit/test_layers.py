@@ -299,6 +299,17 @@ def test_only_who_makes_actors_imports_ray_and_only_when_it_is_called() -> None:
     assert loaded.stdout.strip() in ("['asyncpg']", "[]")
 
 
+def test_the_status_of_a_cluster_is_shown_where_neither_ray_nor_asyncpg_is_installed() -> None:
+    program = (
+        "import sys; sys.modules['asyncpg'] = sys.modules['ray'] = None; "
+        "from ai_whisperer.cli.commands import cluster; from ai_whisperer.domain.cluster import RayStatus; "
+        "ray = RayStatus(address='a:1', wanted=2, silent_seconds=11, least=1, most=3, sessions_each=9); "
+        "print(cluster.is_silent(ray), cluster.silence(ray), cluster.choice(ray))"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert told.stdout.startswith("True The Ray at a:1 was last heard of 11 s ago"), told
+
+
 @pytest.mark.parametrize(
     "source",
     [

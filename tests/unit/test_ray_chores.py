@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer.cluster.ray import connecting
 from ai_whisperer.cluster.ray.chores import Chore, Kind, chores, names_of
-from ai_whisperer.cluster.ray.launch import Launch, settings_file, settings_for_nodes
+from ai_whisperer.cluster.ray.launch import Launch, environment_of_nodes, settings_file, settings_for_nodes
 from ai_whisperer.cluster.ray.shell import LONGEST_PAUSE_SECONDS, listening_address, pause_after
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import RunNode
@@ -80,6 +81,26 @@ def test_the_settings_of_a_node_are_those_that_were_set_where_the_cluster_was_br
     assert found.sources["port"] == found.sources["sandbox"] == "default"
 
 
+def test_settings_in_the_environment_of_a_machine_are_not_those_of_its_node() -> None:
+    own = {"PATH": "/bin", "OPENAI_API_KEY": "key", "WHISPERER_HOME": "h"}
+    others = {"RAY_AUTH_TOKEN": "secret", "WHISPERER_STORE": "another", "WHISPERER_TOKEN": "t", "WHISPERER_MODEL": "m"}
+    assert environment_of_nodes({**own, **others}) == own
+
+
+def test_a_folder_for_settings_that_others_can_write_in_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "none"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    launch = Launch(cluster_id="c", settings={})
+    folder = launch.data_of("ray-1").parents[1]
+    assert (folder.parent, folder.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    folder.chmod(0o777)
+    with pytest.raises(PermissionError, match=r"is somebody else's, or others may write there\. Name a folder"):
+        launch.data_of("ray-1")
+
+
 def test_a_process_that_dies_at_its_start_is_tried_ever_less_often() -> None:
     assert [pause_after(deaths) for deaths in (0, 1, 2, 3)] == [0.5, 0.5, 1.0, 2.0]
     assert pause_after(100) == LONGEST_PAUSE_SECONDS
@@ -109,6 +130,8 @@ def test_an_address_where_no_ray_is_is_told_in_a_sentence(monkeypatch: pytest.Mo
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(RayError, match=f"No Ray answers at {address} .*`ray start --head`"):
         connecting.check(address, is_open_accepted=False)
+    with pytest.raises(RayError, match=r"No Ray answers at a\.\.b:6379"):
+        connecting.check("a..b:6379", is_open_accepted=False)
     for wrong in ("auto", "ray://10.0.0.1:10001", "10.0.0.1"):
         with pytest.raises(RayError, match=r"is no address of a Ray\. Write HOST:PORT"):
             connecting.check(wrong, is_open_accepted=False)

@@ -10,7 +10,7 @@ import typer
 from ai_whisperer.cli.calling import Connected, command
 from ai_whisperer.cli.catalog import COMMANDS
 from ai_whisperer.cli.output import Column
-from ai_whisperer.cli.ray_cluster import OF_ALL_NODES, down, is_silent, scale, silence, up
+from ai_whisperer.cli.ray_cluster import OF_ALL_NODES, choice, down, is_silent, scale, silence, up
 from ai_whisperer.core.moments import moment
 from ai_whisperer.domain.cluster import NodeStatus
 from ai_whisperer.errors import StateError
@@ -32,8 +32,10 @@ async def status(call: Connected) -> None:
     call.output.table(found.nodes, NODES, of=found)
     if found.waiting and not call.output.as_json:
         call.output.text(f"{found.waiting} sessions wait for a node.")
-    if found.ray is not None and is_silent(found.ray) and not call.output.as_json:
-        call.output.text(silence(found.ray))
+    if found.ray is not None and not call.output.as_json:
+        call.output.text(choice(found.ray))
+        if is_silent(found.ray):
+            call.output.text(silence(found.ray))
 
 
 async def drain(call: Connected, node: NodeArgument) -> None:
@@ -67,6 +69,8 @@ NODES: Sequence[Column[NodeStatus]] = (
     Column("NODE", lambda each: f"{each.name} *" if each.is_this else each.name, whole=True),
     Column("STATE", lambda each: each.state if each.serves else "program"),
     Column("SESSIONS", lambda each: f"{each.sessions:,}", right=True),
+    Column("LATE", lambda each: f"{each.lag_seconds:.2f} s", right=True),
+    Column("BUSY", lambda each: f"{each.busy:.0%}", right=True),
     Column("ADDRESS", lambda each: each.address),
     Column("VERSION", lambda each: each.version),
     Column("SANDBOX", lambda each: each.sandbox),

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import RunNode
 
+SILENT_SECONDS: Final = 10.0
+"""A keeper that was not heard of for so long is taken for gone: it is heard of each round."""
 _NAME: Final = re.compile(r"ray-([1-9]\d*)")
 
 

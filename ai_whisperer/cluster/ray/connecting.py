@@ -37,7 +37,10 @@ def check_installed() -> str:
 
 
 def check(address: str, *, is_open_accepted: bool) -> None:
-    """Raise a `RayError` unless nodes may run in the Ray at this address. Then `connected` can connect to it."""
+    """Raise a `RayError` unless nodes may run in the Ray at this address. Then `connected` can connect to it.
+
+    It is for a program that has not used Ray yet: from then on this process asks Ray as that one wants it.
+    """
     installed = check_installed()
     _check_reached(address)
     answer, told = _probed(address, "disabled")
@@ -68,10 +71,11 @@ def check(address: str, *, is_open_accepted: bool) -> None:
 def connected(address: str, namespace: str) -> Iterator[None]:
     """This process is one of Ray's while the block runs."""
     import ray
+    from ray import exceptions
 
     try:
         ray.init(address=address, namespace=namespace, logging_level=logging.ERROR, log_to_driver=False)
-    except (RuntimeError, ConnectionError, ValueError) as error:
+    except (exceptions.RayError, RuntimeError, ConnectionError, ValueError) as error:
         why = str(error).strip().partition("\n")[0]
         raise RayError(
             f"The Ray at {address} cannot be used from here ({why}). Run this on a machine that Ray has, such as its "
@@ -89,14 +93,14 @@ def _check_reached(address: str) -> None:
         raise RayError(f"'{address}' is no address of a Ray. Write HOST:PORT, as `ray start --head` tells it (6379).")
     try:
         socket.create_connection((matched["host"].strip("[]"), int(matched["port"])), _CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise RayError(
             f"No Ray answers at {address} ({error}). Start it (`ray start --head`), or correct the address (--ray)."
         ) from error
 
 
 def _probed(address: str, mode: str) -> tuple[str, str]:
-    """What `probing` says."""
+    """What `probing` says, in a process of its own: Ray looks once at how it is to ask, and writes what it thinks."""
     command = [sys.executable, "-m", "ai_whisperer.cluster.ray.probing", address]
     environment = {**os.environ, _MODE: mode, "RAY_BACKEND_LOG_LEVEL": "fatal"}
     try:

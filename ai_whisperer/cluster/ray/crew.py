@@ -55,10 +55,10 @@ class RayCrew:
             self._call(name, "end", END_SECONDS + _ANSWER_SECONDS if has_node else _PLACED_SECONDS)
         self._kill(name)
 
-    def keep(self) -> None:
-        """Have a keeper of the newest version of everything, in place of a former one."""
+    def keep(self, address: str) -> None:
+        """Have a keeper of the newest version of everything, in place of a former one, as long as this is the Ray."""
         self.dismiss_keeper()
-        self._make(Keeper, KEEPER, 0, self._store, self)
+        self._make(Keeper, KEEPER, 0, self._store, self, address)
         self._call(KEEPER, "ping", END_SECONDS)
 
     def dismiss_keeper(self) -> None:

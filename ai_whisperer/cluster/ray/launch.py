@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ai_whisperer.settings import FIELDS, LoadedSettings
+from ai_whisperer.settings import FIELDS, PREFIX, LoadedSettings
 
 OF_EACH_NODE: Final = frozenset({"data", "store", "node", "advertise", "host", "port", "url", "session"})
 """The settings that are not the same for all nodes, or that their shells know."""
@@ -44,6 +45,12 @@ def settings_file(settings: Mapping[str, Any], store: str) -> str:
     return "".join(f"{name} = {_toml(value)}\n" for name, value in {**settings, "store": store}.items())
 
 
+def environment_of_nodes(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a machine, without what is Ray's, and without settings: all nodes have the same."""
+    settings = {f"{PREFIX}{field.name.upper()}" for field in FIELDS}
+    return {key: value for key, value in environment.items() if not key.startswith("RAY_") and key not in settings}
+
+
 def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=str)
 
@@ -64,5 +71,15 @@ def _usual_folder() -> Path:
         state = Path(named) if named else Path.home() / ".local" / "state"
         state.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
-        return Path(tempfile.gettempdir()) / f"whisperer-{os.getuid()}"
+        return _own_temporary_folder()
     return state / "whisperer"
+
+
+def _own_temporary_folder() -> Path:
+    """One that nobody else can have made, to put settings there; raises `PermissionError`."""
+    folder = Path(tempfile.gettempdir()) / f"whisperer-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise PermissionError(f"'{folder}' is somebody else's, or others may write there. Name a folder (--folder).")
+    return folder

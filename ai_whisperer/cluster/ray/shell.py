@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ai_whisperer.cluster.ray.launch import Launch, settings_file
+from ai_whisperer.cluster.ray.chores import names_of
+from ai_whisperer.cluster.ray.launch import Launch, environment_of_nodes, settings_file
 from ai_whisperer.errors import StoreError
 from ai_whisperer.setting_sources import FILE_NAME
 from ai_whisperer.store.postgresql.launching import LaunchBook
@@ -84,13 +85,11 @@ class Shell:
         book = LaunchBook(self._store)
         while not self._ending.is_set():
             try:
-                launch = msgspec.json.decode(await book.launch(), type=Launch)
-                lives = any(each.name == self._name and each.has_lock for each in await book.run_nodes())
-            except (ConnectionError, StoreError) as error:
+                launch = await launch_of(self._name, book)
+            except (ConnectionError, StoreError, msgspec.DecodeError) as error:
                 self._last_words = str(error)
-                await asyncio.sleep(ELSEWHERE_SECONDS)
-                continue
-            if lives:
+                launch = None
+            if launch is None:
                 await asyncio.sleep(ELSEWHERE_SECONDS)
                 continue
             await book.close()
@@ -98,12 +97,12 @@ class Shell:
 
     async def _serve(self, launch: Launch) -> None:
         """Have the process, until it has ended; wait, if it did so too soon."""
-        folder = launch.data_of(self._name)
         began_at = time.monotonic()
         with self._lock:
             if self._ending.is_set():
                 return
             try:
+                folder = launch.data_of(self._name)
                 self._process = self._started(folder, launch)
             except OSError as error:
                 self._last_words = str(error)
@@ -129,12 +128,22 @@ class Shell:
             return subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "ai_whisperer", "serve", *own],
                 cwd=folder,
-                env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+                env=environment_of_nodes(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,  # a Ray that dies takes no node with it
             )
+
+
+async def launch_of(name: str, book: LaunchBook) -> Launch | None:
+    """How to start the node; None if it lives elsewhere, or is not wanted, as after a `down` without Ray."""
+    ray = await book.ray()
+    if ray is None or name not in names_of(ray.wanted):
+        return None
+    if any(each.name == name and each.has_lock for each in await book.run_nodes()):
+        return None
+    return msgspec.json.decode(await book.launch(), type=Launch)
 
 
 def listening_address(node_address: str) -> str:

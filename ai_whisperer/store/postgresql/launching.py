@@ -16,14 +16,30 @@ class LaunchBook(Registry):
     def __init__(self, address: str) -> None:
         super().__init__(address, f"launcher-{secrets.token_hex(8)}")
 
-    async def order(self, ray: str, wanted: int, launch: str) -> None:
-        """Say which Ray is to run how many nodes, and how; with an empty address, that none does."""
+    async def order(self, ray: str, launch: str, *, sessions_each: int = 1) -> None:
+        """Say which Ray is to run nodes, and how; with an empty address, that none does."""
         async with self.at_work() as connection:
-            await connection.execute(queries.ORDER, ray, wanted, launch)
+            await connection.execute(queries.ORDER, ray, launch, sessions_each)
 
-    async def want(self, wanted: int) -> None:
+    async def want(self, least: int, most: int) -> None:
+        """Say how many nodes there are to be: as many as there are, if that is neither too few nor too many."""
         async with self.at_work() as connection:
-            await connection.execute(queries.WANT_HOSTS, wanted)
+            await connection.execute(queries.WANT_BETWEEN, least, most)
+
+    async def choose(self, wanted: int, why: str, *, before: int) -> bool:
+        """Let there be so many nodes, instead of the number before; False if a person has chosen since."""
+        async with self.at_work() as connection:
+            return await connection.fetchval(queries.CHOOSE, wanted, why, before) is not None
+
+    async def shed(self, host_id: str, name: str) -> str | None:
+        """Let a session of one node go to another; returns which, or None if one is on its way somewhere already."""
+        async with self.at_work() as connection:
+            found = await connection.fetchval(queries.SHED, host_id, name)
+            return None if found is None else str(found)
+
+    async def waiting(self) -> int:
+        """How many sessions have work and nobody."""
+        return (await self.look()).wanted
 
     async def ray(self) -> RayStatus | None:
         async with self.at_work() as connection:
@@ -53,6 +69,7 @@ class LaunchBook(Registry):
                 beat=each.beat,
                 has_lock=each.has_lock,
                 sessions=counts.get(each.id, 0),
+                load=each.load,
             )
             for each in seen.nodes
             if each.serves

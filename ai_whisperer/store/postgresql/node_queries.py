@@ -13,10 +13,11 @@ _LOCKS: Final = """
 _HAS_LOCK: Final = f"hashtextextended(host.id, 0) IN {_LOCKS}"
 
 LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
-BEAT: Final = "UPDATE host SET beat=beat+1 WHERE id=$1 RETURNING beat"
+BEAT: Final = "UPDATE host SET beat=beat+1, lag_seconds=$2, busy=$3 WHERE id=$1 RETURNING beat"
 NODES: Final = f"""
-SELECT id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, {_HAS_LOCK} FROM host
-ORDER BY name"""
+SELECT id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, {_HAS_LOCK},
+  lag_seconds, busy
+FROM host ORDER BY name"""
 HAS_DEPARTED: Final = "SELECT EXISTS (SELECT 1 FROM departed WHERE id=$1)"
 INCARNATION: Final = """
 SELECT pg_postmaster_start_time()::text || ' ' || coalesce(host(inet_server_addr()), ''),
@@ -28,10 +29,26 @@ SELECT
   coalesce((SELECT stated FROM limits WHERE session_id=''), '')"""
 
 CLUSTER: Final = "SELECT id, min_version FROM cluster"
-RAY: Final = "SELECT ray, wanted_hosts, greatest(extract(epoch FROM now()) - kept_at, 0) FROM cluster"
-ORDER: Final = "UPDATE cluster SET ray=$1, wanted_hosts=$2, launch=$3, kept_at=extract(epoch FROM now())"
+RAY: Final = """
+SELECT ray, wanted_hosts, greatest(extract(epoch FROM now()) - kept_at, 0), least_hosts, most_hosts, sessions_each, why
+FROM cluster"""
+ORDER: Final = """
+UPDATE cluster SET ray=$1, launch=$2, sessions_each=$3, kept_at=extract(epoch FROM now())"""
 LAUNCH: Final = "SELECT launch FROM cluster"
-WANT_HOSTS: Final = "UPDATE cluster SET wanted_hosts=$1"
+WANT_BETWEEN: Final = """
+UPDATE cluster SET least_hosts=$1, most_hosts=$2, wanted_hosts=least(greatest(wanted_hosts, $1), $2), why=''"""
+CHOOSE: Final = """
+UPDATE cluster SET wanted_hosts=$1, why=$2
+WHERE wanted_hosts=$3 AND $1 BETWEEN least_hosts AND most_hosts RETURNING wanted_hosts"""
+"""Unless a person has chosen meanwhile."""
+SHED: Final = f"""
+UPDATE placement SET target=chosen.id FROM (
+  SELECT host.id, placement.session_id FROM host, placement
+  WHERE host.name=$2 AND host.serves AND host.state='{NodeState.JOINED}' AND placement.writer_id=$1
+    AND NOT EXISTS (SELECT 1 FROM placement WHERE target IS NOT NULL)
+  ORDER BY placement.epoch, placement.session_id LIMIT 1) AS chosen
+WHERE placement.session_id=chosen.session_id AND writer_id=$1 AND target IS NULL RETURNING placement.session_id"""
+"""One session, unless one is on its way already: that which was moved least often."""
 KEPT: Final = "UPDATE cluster SET kept_at=extract(epoch FROM now())"
 SHOWN_TO_NODES: Final = "SELECT secret FROM cluster"
 RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"

@@ -11,7 +11,7 @@ import asyncpg
 from asyncpg import Connection
 
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
-from ai_whisperer.domain.nodes import Absence, NodeCard, Seen, SeenNode
+from ai_whisperer.domain.nodes import Absence, Load, NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
 from ai_whisperer.store.tables import Row
@@ -45,10 +45,10 @@ class Registry:
     def is_connected(self) -> bool:
         return self._connection is not None and not self._connection.is_closed()
 
-    async def beat(self) -> Seen | Absence:
-        """Say that this node lives, and look who else does; or why it is not in the book any more."""
+    async def beat(self, load: Load) -> Seen | Absence:
+        """Say that this node lives and what it has to do, and look who else does; or why it is not in the book."""
         async with self.at_work() as connection:
-            if await connection.fetchval(queries.BEAT, self._id) is None:
+            if await connection.fetchval(queries.BEAT, self._id, load.lag_seconds, load.busy) is None:
                 was_let_go = await connection.fetchval(queries.HAS_DEPARTED, self._id)
                 return Absence.LET_GO if was_let_go else Absence.NEVER_SEEN
             return await self._seen(connection)
@@ -141,6 +141,8 @@ class Registry:
                 started_at=each.started_at,
                 is_this=each.id == self._id,
                 has_same_settings=each.settings == own or not each.serves,
+                lag_seconds=each.load.lag_seconds,
+                busy=each.load.busy,
             )
             for each in seen.nodes
         )
@@ -210,12 +212,22 @@ async def _nodes(connection: Connection) -> tuple[SeenNode, ...]:
 
 
 def ray_from(row: Row) -> RayStatus | None:
-    address, wanted, silent_seconds = row
-    return RayStatus(address=address, wanted=wanted, silent_seconds=float(silent_seconds)) if address else None
+    address, wanted, silent_seconds, least, most, sessions_each, why = row
+    if not address:
+        return None
+    return RayStatus(
+        address=address,
+        wanted=wanted,
+        silent_seconds=float(silent_seconds),
+        least=least,
+        most=most,
+        sessions_each=sessions_each,
+        why=why,
+    )
 
 
 def node_from(row: Row) -> SeenNode:
-    host_id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, has_lock = row
+    host_id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, has_lock, *load = row
     return SeenNode(
         id=host_id,
         name=name,
@@ -229,4 +241,5 @@ def node_from(row: Row) -> SeenNode:
         beat=beat,
         started_at=started_at,
         has_lock=has_lock,
+        load=Load(*load),
     )

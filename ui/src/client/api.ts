@@ -748,7 +748,10 @@ export interface NewMail {
 /** `draining`: it gives its sessions to others and takes no more. */
 export type NodeState = "draining" | "joined";
 
-/** A node of the cluster. `isThis` is whether it answers; `hasSameSettings` as the one that does. */
+/**
+ * A node of the cluster. `isThis` is whether it answers; `hasSameSettings` as the one that does. `lagSeconds` is how
+ * late its event loop is, `busy` how much of a processor it takes: averages of some ten seconds.
+ */
 export interface NodeStatus {
   name: string;
   address: string;
@@ -760,6 +763,8 @@ export interface NodeStatus {
   startedAt: number;
   isThis: boolean;
   hasSameSettings: boolean;
+  lagSeconds: number;
+  busy: number;
 }
 
 /** Notifications, in order; `lastSeq` is the number of the newest that there is. */
@@ -940,11 +945,19 @@ export interface QuestionRecord {
 /** `expired`: its time was over. `withdrawn`: the task ended first. */
 export type QuestionState = "answered" | "expired" | "pending" | "refused" | "withdrawn";
 
-/** The Ray that runs the nodes: how many there are to be, and how long ago it was last heard of. */
+/**
+ * The Ray that runs the nodes: how many there are to be, and how long ago it was last heard of. The number is chosen
+ * between `least` and `most`, by how late the nodes are and by `sessionsEach`, which is how many sessions a node is to
+ * have. `why` is the reason of the last choice; empty if a person made it.
+ */
 export interface RayStatus {
   address: string;
   wanted: number;
   silentSeconds: number;
+  least: number;
+  most: number;
+  sessionsEach: number;
+  why: string;
 }
 
 /** Who is mailed the result of a delegated task, in which conversation, and until when that is of use. */

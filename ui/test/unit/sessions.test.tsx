@@ -60,6 +60,8 @@ const NODE = {
   startedAt: 1,
   isThis: true,
   hasSameSettings: true,
+  lagSeconds: 0,
+  busy: 0,
 };
 
 test("the nodes that share the sessions are shown, one is drained after a question, and a session is moved", async () => {
