@@ -35,9 +35,11 @@ Deed = Callable[[AsyncAgentSessionManager], Awaitable[object]]
 
 _SETTLED_SECONDS = 30.0
 """So long after the last fault both nodes are there again, and one of them has the session."""
+_NOTICED_SECONDS = 15.0
+"""So long after the last fault a node that was taken for dead has noticed it, and ended."""
 _DRAINED_SECONDS = 4.0
 _LONGEST_VISIT_SECONDS = 20.0
-_LAST_VISIT_SECONDS = 3_000.0
+_LAST_VISIT_SECONDS = 30_000.0
 
 
 class TwoNodes(People):
@@ -86,6 +88,7 @@ class TwoNodes(People):
                         busy.create_task(self._meddle_with_nodes())
                     for fault in self.schedule:
                         busy.create_task(self._happen(fault))
+                await asyncio.sleep(_NOTICED_SECONDS)
                 await self._settled()
                 self._check_nodes()
                 await self._visit(self._finish_in, patience_seconds=_LAST_VISIT_SECONDS, is_sure=True)
