@@ -320,6 +320,16 @@ def test_what_is_sent_again_is_not_accepted_if_the_store_fails_before_the_first_
     disk.close()
 
 
+def test_who_begins_to_watch_a_store_that_has_failed_is_told_at_once() -> None:
+    """A node that is taken for dead while it joins would go on for ever otherwise, and refuse everything."""
+    store, told = SqliteStore.in_memory(), list[BaseException]()
+    failure = StoreFailedError("another process has taken over")
+    store._groups.stop(failure)
+    store.watch(told.append)
+    assert told == [failure]
+    store.abandon()
+
+
 def test_when_the_store_refuses_what_memory_already_holds_the_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(manager: AsyncAgentSessionManager) -> None:
         await manager.create_agent("alice")
