@@ -132,6 +132,12 @@ class MachineLoop(SimulationLoop):
                 task.cancel()
             await asyncio.wait(left, timeout=_ENDING_SECONDS)
 
+    async def shutdown_default_executor(self) -> None:  # type: ignore[override]
+        """Threads do not end in virtual time: they are waited for in real time."""
+        executor = self._default_executor  # type: ignore[attr-defined]
+        if executor is not None:
+            executor.shutdown(wait=True)
+
     def idle(self, timeout: float | None) -> None:
         if self._still:
             ready = self._ready  # type: ignore[attr-defined]
