@@ -219,5 +219,11 @@ def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) 
     pytest.fail(f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds")
 
 
-_SHOWS_AT = {"let_anybody_write": 15, "judge_by_the_clock": 15}
+_SHOWS_AT = {
+    "prove_in_another_statement_than_the_one_that_writes": 23,
+    "let_anybody_write": 15,
+    "judge_by_the_clock": 15,
+    "raise_the_epoch_after_loading": 3,
+    "acknowledge_before_the_commit": 2,
+}
 """The seeds at which rare ones showed, where the search begins. Whatever changes a run may change these."""
