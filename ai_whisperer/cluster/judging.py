@@ -48,8 +48,12 @@ def looked(known: Sightings, seen: Seen, *, own_id: str, is_full_beat: bool = Tr
 
 
 def forgiven(known: Sightings) -> dict[str, Sighting]:
-    """What is known after a beat of mine that did not come through, or came late: what kept me kept others too."""
-    return {host_id: Sighting(each.beat, 0, each.locked_in) for host_id, each in known.items()}
+    """What is known after a beat of mine that did not come through, or came late: what kept me kept others too.
+
+    Who waits too long for the database lets its connection go, and the lock with it, to make another: that it is gone
+    afterwards tells nothing until it was seen again.
+    """
+    return {host_id: Sighting(each.beat) for host_id, each in known.items()}
 
 
 def gone(known: Sightings) -> list[tuple[str, int]]:

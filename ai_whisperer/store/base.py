@@ -285,7 +285,7 @@ class Store(Protocol):
     def unlisten(self, session_id: str) -> None: ...
 
     def watch(self, on_failure: FailureListener) -> None:
-        """Call back, once, when the store has failed as a whole."""
+        """Call back, once, when the store has failed as a whole, or at once if it has already."""
         ...
 
     @property

@@ -94,6 +94,8 @@ class GroupCommit:
 
     def watch(self, on_failure: FailureListener) -> None:
         self._watchers.append(on_failure)
+        if self._failure is not None:
+            on_failure(self._failure)
 
     def forget(self, session_id: str) -> None:
         """The last number of the session is what the database says: others may have written to it."""

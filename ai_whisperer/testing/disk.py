@@ -32,7 +32,7 @@ class SimulatedDisk:
         self._slowest = slowest_commit_seconds
         self._slowest_read = slowest_read_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-")
-        Path(self._folder.name, DATABASE_NAME).write_bytes(_empty_database())
+        Path(self._folder.name, DATABASE_NAME).write_bytes(empty_database())
         self._committer: _SlowCommitter | None = None
         self._store: SqliteStore | None = None
 
@@ -57,7 +57,7 @@ class SimulatedDisk:
 
 
 @cache
-def _empty_database() -> bytes:
+def empty_database() -> bytes:
     """A database in which nothing is yet. To make one takes as long as a short simulation, so it is made once."""
     with tempfile.TemporaryDirectory(prefix="whisperer-disk-") as folder:
         path = Path(folder, DATABASE_NAME)

@@ -23,12 +23,12 @@ class SimulationStalledError(Exception):
 
 
 class SimulationLoop(asyncio.SelectorEventLoop):
-    """An event loop without a real clock and without real sockets."""
+    """An event loop without a real clock and, unless it is given a selector that has them, without real sockets."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, selector: selectors.BaseSelector | None = None) -> None:
         self._virtual_time = 0.0
         self._shuffler = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
-        super().__init__(_VirtualSelector(self))
+        super().__init__(selector or _VirtualSelector(self))
 
     def time(self) -> float:
         return self._virtual_time

@@ -8,46 +8,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ai_whisperer import AgentState, AsyncAgentSessionManager, WhispererError
-from ai_whisperer.core.blame import LONGEST_REST_SECONDS
-from ai_whisperer.domain.tasks import Budget, StepState
-from ai_whisperer.errors import AnswerError, LockNotHeldError, QueueFullError, StateError
+from ai_whisperer import AsyncAgentSessionManager, WhispererError
+from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import VirtualClock, simulate
-from ai_whisperer.tools.registry import COORDINATION_TOOLS
-from tests.simulation.promises import TREE_CANCELLED, check, check_now
+from ai_whisperer.testing.simulation import simulate
+from tests.simulation.people import People
+from tests.simulation.promises import check
 from tests.simulation.provider import CrowdedProvider
-from tests.simulation.world import AGENTS, ALWAYS_ASKS, EVENTS, LOCKS, STEERING, FaultListener, World
+from tests.simulation.world import AGENTS, FaultListener
 
 _SESSION = "default"
 
 LIFE_SECONDS = 60.0
 CLOCK_JUMPS = (-3600.0, 3600.0, -3600.0, 3600.0, -7.0, 7.0, 0.3)
-LOOPS = 2
-SUBSCRIBES: dict[str, tuple[str, ...]] = {"ann": ("data_ready",), "ben": ("*",), "cid": ("help_requested",), "dot": ()}
 
 
-class Chaos:
+class Chaos(People):
     """One run of several lives on one disk."""
 
     def __init__(self, seed: int, *, lives: int = 3) -> None:
-        self.seed = seed
-        self.world = World(seed)
+        super().__init__(seed)
         self.disk = SimulatedDisk(seed, slowest_commit_seconds=0.05, slowest_read_seconds=0.1 if seed % 2 else 0.0)
-        self._random = random.Random(seed)
         self._lives = lives
-        self._clock = VirtualClock()
-        self._clock_is_set = seed % 3 == 1
         self._is_crowded = seed % 4 in (1, 2)
-        self._settings = random.Random(f"clock {seed}")
-        self._sent = 0
-        self._places = 0
         self.log: list[tuple[int, str, str]] = []
         self.faults: list[str] = []
         self._listener = FaultListener(self.faults)
@@ -60,16 +49,27 @@ class Chaos:
         try:
             with self.world.faulty_loops():
                 for life in range(self._lives):
-                    simulate(self._live(), seed=self.seed * 100 + life)
-                simulate(self._finish(), seed=self.seed * 100 + 99)
+                    self.play(self._live(), seed=self.seed * 100 + life)
+                self.play(self._finish(), seed=self.seed * 100 + 99)
         finally:
             for logger in loggers:
                 logger.removeHandler(self._listener)
-            self.disk.crash()
+            self.crash()
             self.disk.close()
 
+    def play(self, life: Coroutine[Any, Any, None], *, seed: int) -> None:
+        simulate(life, seed=seed)
+
+    async def store(self) -> Store:
+        """A store for a new process."""
+        return self.disk.open()
+
+    def crash(self) -> None:
+        """The process dies now."""
+        self.disk.crash()
+
     async def _open(self) -> AsyncAgentSessionManager:
-        store = self.disk.open()
+        store = await self.store()
         model: Model = FunctionModel(self.world.answer, latency_seconds=1.0)
         if self._is_crowded:
             model = CrowdedProvider(self.world.answer, most=1 + self.seed % 3, latency_seconds=1.0)
@@ -83,7 +83,6 @@ class Chaos:
             limits={"max_concurrent_loops": 1 + self.seed % 5},  # fewer than there is work for, in most runs
             random=random.Random(self._random.random()),
         )
-        self._places = 5
         self._listener.is_deaf = False
         await manager.open()
         self.world.opened_at.append(manager._session.kernel.clock.now())
@@ -95,9 +94,6 @@ class Chaos:
 
     async def check_more(self, manager: AsyncAgentSessionManager) -> None:
         """Check at the end what holds for lives of this kind alone."""
-
-    def definition(self, name: str) -> dict[str, Any]:
-        return _definition(name, random.Random(self.seed))
 
     async def _settled_steps(self, manager: AsyncAgentSessionManager) -> set[str]:
         return {
@@ -125,7 +121,7 @@ class Chaos:
             self.world.closed_at.append(manager._session.kernel.clock.now())
             await manager.close()
         assert not self.faults, f"a loop broke: {self.faults}"
-        self.disk.crash()
+        self.crash()
         self._listener.is_deaf = True
         down_for = self._random.choice((0.0, 100.0))
         self._clock = self._clock.later(asyncio.get_running_loop().time() + down_for)
@@ -138,215 +134,10 @@ class Chaos:
             await asyncio.sleep(self._settings.random() * 20)
             self._clock.set(self._settings.choice(CLOCK_JUMPS))
 
-    async def _meddle(self, manager: AsyncAgentSessionManager) -> None:
-        for _ in range(25):
-            await asyncio.sleep(self._random.random() * 2)
-            await self._check_now(manager)
-            patience = self._random.random() * 0.1 if self._random.random() < 0.1 else None
-            # What does not fit is refused, and now and then somebody gives up waiting: that is as it should be.
-            with suppress(StateError, QueueFullError, LockNotHeldError, TimeoutError):
-                async with asyncio.timeout(patience):
-                    await self._choose()(manager, self._random.choice(AGENTS))
-
-    async def _check_now(self, manager: AsyncAgentSessionManager) -> None:
-        """When there are fewer places than before, those who work go on, and none may begin in their place."""
-        most = manager._session.stated.whole.max_concurrent_loops
-        await check_now(manager, loops=LOOPS, places=max(most, self._places))
-        self._places = max(most, manager._session.slots.used)
-
-    def _choose(self) -> Callable[[AsyncAgentSessionManager, str], Awaitable[object]]:
-        deeds: list[tuple[int, Callable[[AsyncAgentSessionManager, str], Awaitable[object]]]] = [
-            (5, self._send_task),
-            (4, self._send_mail),
-            (2, AsyncAgentSessionManager.pause_agent),
-            (1, AsyncAgentSessionManager.interrupt_agent),
-            (4, AsyncAgentSessionManager.resume_agent),
-            (1, AsyncAgentSessionManager.stop_agent),
-            (3, AsyncAgentSessionManager.start_agent),
-            (1, self._put_to_sleep),
-            (2, AsyncAgentSessionManager.wake_agent),
-            (1, self._broadcast),
-            (2, self._answer_mail),
-            (2, self._cancel_something),
-            (1, self._cancel_tree),
-            (2, self._retry_something),
-            (6, self._decide_something),
-            (6, self._answer_something),
-            (4, self._steer),
-            (2, self._change_limits),
-            (1, self._break_a_lock),
-            (1, self._change_mind),
-            (3, self._send_twice),
-            (2, self._retry_twice),
-            (2, self._wait_for_something),
-        ]
-        return self._random.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])[0]
-
-    async def _send_task(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        self._sent += 1
-        tokens = self._random.choice((None, None, None, 300, 1_500, 4_000))
-        task = await manager.send_task(
-            agent,
-            "work",
-            task_id=f"task{self._sent}",
-            thread_id=self._random.choice((None, None, f"{agent}-thread")),
-            priority=self._random.choice(("low", "normal", "high", "urgent")),
-            timeout_seconds=self._random.choice((None, None, None, 3.0, 20.0)),
-            budget=None if tokens is None else Budget(max_tokens=tokens),
-        )
-        self.world.accepted_tasks.add(task.id)
-
-    async def _steer(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        """Say something to a task that is at work, or is not by now."""
-        self._sent += 1
-        loops = manager._session.roster.agents[agent].work.loops.values()
-        threads = sorted(loop.task.thread_id for loop in loops if not loop.task.answers_a_switch)
-        task = await manager.send_task(
-            agent,
-            f"{STEERING}task{self._sent}",
-            task_id=f"task{self._sent}",
-            thread_id=self._random.choice((*threads, f"{agent}-thread")),
-            priority=self._random.choice(("low", "normal", "urgent")),
-            timeout_seconds=self._random.choice((None, None, None, 3.0)),
-            deliver="next_step",
-        )
-        self.world.accepted_tasks.add(task.id)
-        self.world.steered.add(task.id)
-
-    async def _send_mail(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        self._sent += 1
-        priority = self._random.choice(("low", "normal", "normal", "high", "urgent"))
-        thread_id = self._random.choice((None, f"{agent}-thread"))
-        mail = await manager.send_mail(
-            agent, "s", "b", mail_id=f"mail{self._sent}", priority=priority, thread_id=thread_id
-        )
-        self.world.accepted_mails.add(mail.id)
-
-    async def _send_twice(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        """Somebody who does not know whether it was heard sends the same again, soon or later."""
-        self._sent += 1
-        number, is_task = self._sent, self._random.random() < 0.5
-
-        async def send(after_seconds: float) -> None:
-            await asyncio.sleep(after_seconds)
-            if is_task:
-                task = await manager.send_task(agent, "work", task_id=f"task{number}")
-                self.world.accepted_tasks.add(task.id)
-            else:
-                mail = await manager.send_mail(agent, "s", "b", mail_id=f"mail{number}")
-                self.world.accepted_mails.add(mail.id)
-
-        await _all_of(*(send(self._random.random() * 0.1) for _ in range(2)))
-
-    async def _retry_twice(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        """Two people have the same thought."""
-        ended = [task for task in await manager.list_tasks(agent) if task.state in ("failed", "cancelled", "dead")]
-        if ended:
-            task_id = self._random.choice(ended).id
-            await _all_of(manager.retry_task(task_id), manager.retry_task(task_id))
-
-    async def _wait_for_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        """Whoever waits for the end of a task is told of it."""
-        tasks = await manager.list_tasks(agent, limit=5)
-        if tasks:
-            task_id = self._random.choice(tasks).id
-            waiting = asyncio.ensure_future(manager.wait_task(task_id))
-            try:
-                await asyncio.wait([waiting], timeout=5)
-                known = await manager.get_task(task_id)
-                if known.state.ended and not known.state.is_passed_on:
-                    await asyncio.wait([waiting], timeout=1)
-                    assert waiting.done(), f"nobody was told that {task_id} has ended"
-            finally:
-                waiting.cancel()
-
-    async def _put_to_sleep(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        seconds, events = 0.1 + self._random.random() * 30, self._random.sample(EVENTS, 1)
-        if self._clock_is_set and self._settings.random() < 0.5:
-            await manager.sleep_agent(agent, until=self._clock.now() + seconds, wake_events=events)
-        else:
-            await manager.sleep_agent(agent, duration_seconds=seconds, wake_events=events)
-
-    async def _broadcast(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        self._sent += 1
-        event = await manager.broadcast_event(self._random.choice(EVENTS), f"{agent} {self._sent}")
-        self.world.accepted_events.add(event.data)
-
-    async def _answer_mail(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        mails = [mail for mail in await manager.mailbox() if mail.sender == agent]
-        if mails:
-            mail = self._random.choice(mails)
-            reply = await manager.reply_mail(mail.id, "b depth=2")
-            self.world.accepted_mails.add(reply.id)
-
-    async def _cancel_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        tasks = await manager.list_tasks(agent, limit=5)
-        if tasks:
-            await manager.cancel_task(self._random.choice(tasks).id)
-
-    async def _cancel_tree(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        tasks = await manager.list_tasks(agent, limit=5)
-        if tasks:
-            await manager.cancel_tree(self._random.choice(tasks).id, reason=TREE_CANCELLED)
-
-    async def _retry_something(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        ended = [task for task in await manager.list_tasks(agent) if task.state in ("failed", "cancelled", "dead")]
-        if ended:
-            await manager.retry_task(self._random.choice(ended).id)
-
-    async def _decide_something(self, manager: AsyncAgentSessionManager, _: str) -> None:
-        for approval in await manager.list_approvals():
-            if self._random.random() < 0.7:
-                await self._random.choice((manager.approve, manager.approve, manager.refuse))(approval.id)
-
-    async def _answer_something(self, manager: AsyncAgentSessionManager, _: str) -> None:
-        """Of each question that waits, answer it, refuse it, leave it, or try an answer that does not fit."""
-        for question in await manager.list_questions():
-            chance = self._random.random()
-            if chance < 0.2:
-                with suppress(AnswerError):
-                    await manager.answer_question(question.id, {"number": "many"})
-                    raise AssertionError("an answer was taken that does not fit")
-            elif chance < 0.4:
-                await manager.refuse_question(question.id)
-            elif chance < 0.8:
-                self._sent += 1
-                number = self._sent
-                await manager.answer_question(question.id, {"number": number})
-                self.world.accepted_answers[question.id] = number
-
-    async def _change_limits(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        name, values = self._random.choice(
-            (
-                ("max_concurrent_loops", (1, 2, 3, 4, 5)),
-                ("max_steps_per_task", (2, 4, 100, None)),
-                ("max_same_calls", (1, 2, None)),
-                ("max_queue_length", (1, 3, 1000)),
-            )
-        )
-        of_session = name == "max_concurrent_loops"
-        await self._check_now(manager)
-        await manager.set_limits({name: self._random.choice(values)}, agent_id=None if of_session else agent)
-
-    async def _break_a_lock(self, manager: AsyncAgentSessionManager, agent: str) -> None:
-        await manager.break_lock(self._random.choice(LOCKS), f"{agent} may go on")
-
-    async def _change_mind(self, *_: object) -> None:
-        self.world.is_strict = not self.world.is_strict
-
     async def _finish(self) -> None:
         manager = await self._open()
         await asyncio.gather(self._meddle(manager), self._meddle(manager))
-        # Six times as long as the slowest of the first runs took, if no task rests.
-        async with asyncio.timeout(LONGEST_REST_SECONDS + 2_000):
-            while busy := [name for name in AGENTS if _busy(manager, name)]:
-                for name in busy:
-                    await _set_going(manager, name)
-                with suppress(StateError):  # a task may end while people decide about another
-                    await self._decide_something(manager, busy[0])
-                    await self._answer_something(manager, busy[0])
-                await asyncio.sleep(3)
-        await manager.flushed()
+        await self._let_all_end(manager)
         await asyncio.sleep(1)  # whoever waited for the last commit has been told
         assert not self.faults, f"a loop broke: {self.faults}"
         await check(manager, self.world)
@@ -355,52 +146,18 @@ class Chaos:
         await manager.close()
 
 
-async def _all_of(*deeds: Coroutine[Any, Any, object]) -> None:
-    """Do all of it side by side; what is refused is raised when all have ended."""
-    outcomes = await asyncio.gather(*deeds, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-
-
-def _definition(name: str, chance: random.Random) -> dict[str, Any]:
-    return {
-        "limits": {
-            "max_concurrent_tasks": LOOPS,
-            "max_queue_length": chance.choice((3, 1000, 1000)),
-            "max_continuations": 2,
-            "max_mail_bytes": 400,
-            "max_switch_depth": 3,
-            "switch_timeout_seconds": 30.0,
-        },
-        "supervision": {"max_restarts": 2},
-        "tools": [*COORDINATION_TOOLS, "ask_user", "effect", "repeatable", ALWAYS_ASKS],
-        "subscribes": SUBSCRIBES[name],
-    }
-
-
-async def _set_going(manager: AsyncAgentSessionManager, name: str) -> None:
-    """People leave; what is paused, stopped or asleep for good goes on."""
-    for attempt in (manager.resume_agent, manager.start_agent):
-        with suppress(StateError):
-            await attempt(name)
-    status = manager.get_agent_status(name)
-    if status.state is AgentState.SLEEPING and (status.sleeping_until is None or status.sleeping_by_wall_clock):
-        await manager.wake_agent(name)
-
-
-def _busy(manager: AsyncAgentSessionManager, name: str) -> bool:
-    status = manager.get_agent_status(name)
-    return status.state is not AgentState.IDLE or status.queue_size > 0
-
-
 def failure_of(seed: int, kind: type[Chaos] = Chaos) -> str | None:
-    """What a run with this seed broke, if anything.
+    """What a run with this seed broke, if anything."""
+    return failure_in(lambda: kind(seed).run())
+
+
+def failure_in(run: Callable[[], None]) -> str | None:
+    """What the run broke, if anything.
 
     A step that nobody finds any more is a `StopIteration`, which is a `RuntimeError` outside of its coroutine.
     """
     try:
-        kind(seed).run()
+        run()
     except (
         AssertionError,
         WhispererError,
@@ -410,5 +167,8 @@ def failure_of(seed: int, kind: type[Chaos] = Chaos) -> str | None:
         ValueError,
         RuntimeError,
     ) as failure:
-        return f"{type(failure).__name__}: {failure}".splitlines()[0]
+        first: BaseException = failure
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        return f"{type(first).__name__}: {first}".splitlines()[0]
     return None

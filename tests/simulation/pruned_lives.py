@@ -10,8 +10,8 @@ from ai_whisperer import AsyncAgentSessionManager, WhispererError
 from ai_whisperer.domain.conversation import Usage
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import TaskRecord
-from ai_whisperer.errors import LogPrunedError, StateError
-from tests.simulation.chaos import Chaos, _busy, _set_going
+from ai_whisperer.errors import LogPrunedError
+from tests.simulation.chaos import Chaos
 from tests.simulation.world import AGENTS, STEERING
 
 
@@ -55,15 +55,7 @@ class PrunedLives(Chaos):
     async def _finish(self) -> None:
         manager = await self._open()
         await asyncio.gather(self._meddle(manager), self._meddle(manager))
-        async with asyncio.timeout(2_000):
-            while busy := [name for name in AGENTS if _busy(manager, name)]:
-                for name in busy:
-                    await _set_going(manager, name)
-                with suppress(StateError):  # a task may end while people decide about another
-                    await self._decide_something(manager, busy[0])
-                    await self._answer_something(manager, busy[0])
-                await asyncio.sleep(3)
-        await manager.flushed()
+        await self._let_all_end(manager)
         await self._listen(manager)
         await manager.prune(older_than=0)
         assert not self.faults, f"a loop broke: {self.faults}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import apsw
@@ -281,6 +282,52 @@ def test_when_the_store_fails_everything_stops_and_everyone_is_told(tmp_path: Pa
         store.abandon()
 
     simulate(run())
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda manager: manager.send_mail("alice", "s", "b", mail_id="one"),
+        lambda manager: manager.send_task("alice", "go", task_id="one"),
+        lambda manager: manager.broadcast_event("alert", event_id="one"),
+        lambda manager: manager.open_chat("alice"),
+        lambda manager: manager.create_schedule(interval_seconds=3600, event="alert", schedule_id="one"),
+    ],
+    ids=["mail", "task", "event", "room", "schedule"],
+)
+def test_what_is_sent_again_is_not_accepted_if_the_store_fails_before_the_first_is_on_disk(
+    send: Callable[[AsyncAgentSessionManager], Awaitable[object]],
+) -> None:
+    disk = SimulatedDisk(slowest_commit_seconds=100)
+
+    async def run() -> None:
+        store = disk.open()
+        manager = opened(store, lambda _: "done")
+        await manager.open()
+        await manager.create_agent("alice", auto_start=False)
+        sent = [asyncio.ensure_future(send(manager))]
+        await asyncio.sleep(0.01)
+        sent += [asyncio.ensure_future(send(manager)), asyncio.ensure_future(manager.flushed())]
+        await asyncio.sleep(0.01)
+        assert not any(each.done() for each in sent)
+        store._groups.stop(StoreFailedError("another process has taken over"))
+        outcomes = await asyncio.gather(*sent, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [StoreFailedError] * 3
+        await manager.close()
+
+    simulate(run())
+    disk.crash()
+    disk.close()
+
+
+def test_who_begins_to_watch_a_store_that_has_failed_is_told_at_once() -> None:
+    """A node that is taken for dead while it joins would go on for ever otherwise, and refuse everything."""
+    store, told = SqliteStore.in_memory(), list[BaseException]()
+    failure = StoreFailedError("another process has taken over")
+    store._groups.stop(failure)
+    store.watch(told.append)
+    assert told == [failure]
+    store.abandon()
 
 
 def test_when_the_store_refuses_what_memory_already_holds_the_session_stops(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ class World:
         self.steered: set[str] = set()
         self.heard: dict[str, set[str]] = {}
         self.heard_twice: list[str] = []
-        self.touched: dict[str, list[str]] = {name: [] for name in THINGS}
+        self._touched: dict[str, list[str]] = {name: [] for name in THINGS}
         self.collisions: list[str] = []
         self.opened_at: list[float] = []
         self.opened_after: list[int] = []
@@ -77,13 +77,7 @@ class World:
         return random.Random(zlib.crc32(f"{self.seed}/{key}".encode()))
 
     def answer(self, request: ModelRequest) -> Answer | str:
-        self.asked[request.step_id] += 1
-        if request.step_id in self.settled:
-            self.asked_again.append(request.step_id)
-        for turn in request.turns:
-            text = turn.text if isinstance(turn, UserTurn) else turn.content if isinstance(turn, ToolTurn) else ""
-            self.shown_mail.update(_mail_ids(text))
-        self._hear([turn.text for turn in request.turns if isinstance(turn, UserTurn)], request.step_id)
+        self.note(request)
         chance = self.chance_for(f"{request.step_id}/{request.attempt}")
         if chance.random() < 0.1:
             raise ModelServerError
@@ -94,6 +88,16 @@ class World:
         if chance.random() < 0.1:
             return "more\n[CONTINUE]"
         return "done " * (100 if chance.random() < 0.1 else 1)
+
+    def note(self, request: ModelRequest) -> None:
+        """Keep in mind what a model was asked and shown."""
+        self.asked[request.step_id] += 1
+        if request.step_id in self.settled:
+            self.asked_again.append(request.step_id)
+        for turn in request.turns:
+            text = turn.text if isinstance(turn, UserTurn) else turn.content if isinstance(turn, ToolTurn) else ""
+            self.shown_mail.update(_mail_ids(text))
+        self._hear([turn.text for turn in request.turns if isinstance(turn, UserTurn)], request.step_id)
 
     def _hear(self, told: list[str], step_id: str) -> None:
         """Note which messages to tasks at work a model is shown, by the prompts that they are."""
@@ -189,17 +193,20 @@ class World:
 
     async def _touch(self, touches: list[str], seconds: float) -> None:
         """Touch things for a while, and note it if somebody else touches them at the same time."""
+        touched = self.touched()
         for access, name in map(str.split, touches):
-            others = (
-                self.touched[name] if access == "write" else [each for each in self.touched[name] if each == "write"]
-            )
+            others = touched[name] if access == "write" else [each for each in touched[name] if each == "write"]
             self.collisions += [name] * bool(others)
-            self.touched[name].append(access)
+            touched[name].append(access)
         try:
             await asyncio.sleep(seconds)
         finally:
             for access, name in map(str.split, touches):
-                self.touched[name].remove(access)
+                touched[name].remove(access)
+
+    def touched(self) -> dict[str, list[str]]:
+        """What is touched now, by those who take turns, and how."""
+        return self._touched
 
     @contextmanager
     def faulty_loops(self) -> Iterator[None]:
@@ -243,13 +250,13 @@ class FaultListener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if not self.is_deaf and not _is_planned(error):
+        if not self.is_deaf and not is_planned(error):
             self._faults.append(f"{record.getMessage()}: {error!r}" if error else record.getMessage())
 
 
-def _is_planned(error: BaseException | None) -> bool:
+def is_planned(error: BaseException | None) -> bool:
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_planned(each) for each in error.exceptions)
+        return all(is_planned(each) for each in error.exceptions)
     return isinstance(error, PlannedFaultError)
 
 

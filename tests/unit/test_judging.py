@@ -110,6 +110,15 @@ def test_a_judge_that_missed_a_beat_itself_begins_to_count_again() -> None:
     assert gone(after(*[seen(node("b", 7))] * (SILENT_BEATS - 1), known=known)) == []
 
 
+def test_a_lock_that_went_while_the_judge_could_not_beat_tells_nothing_until_it_was_seen_again() -> None:
+    without = [seen(node("a", 7, has_lock=False))] * (SILENT_BEATS - 1)
+    assert gone(after(*without, known=after(seen(node("a", 7))))) == [("a", 7)]
+    stalled = forgiven(after(seen(node("a", 7))))
+    assert gone(after(*without, known=stalled)) == []
+    assert not is_hurried(after(*without, known=stalled))
+    assert gone(after(seen(node("a", 8)), seen(node("a", 8)), *[seen(node("a", 8, has_lock=False))] * 3)) == [("a", 8)]
+
+
 def test_a_beat_that_was_made_sooner_counts_only_without_a_lock() -> None:
     known = after(seen(node("a", 7), node("b", 7)))
     for _ in range(9):

@@ -290,7 +290,7 @@ class LiveAgent:
             await self._finish_stop(cause, reason)
         else:
             self.parts.supervisor.stays_stopped(self.agent_id, cause)
-            await self.parts.kernel.store.flushed()  # the stop before may still be on its way to the disk
+            await self.parts.kernel.flushed()  # the stop before may still be on its way to the disk
 
     def stop_soon(self, cause: str, reason: str, *, also: Callable[[Decision], None]) -> None:
         """Begin no new step, and stop as soon as what is under way has been cancelled; nothing if that cannot be.

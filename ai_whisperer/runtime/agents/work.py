@@ -325,7 +325,7 @@ class AgentWork:
         loop = self.loops.get(task_id)
         if loop is None:
             # Its end, or its way back into the queue, is on its way to the disk.
-            await self._parts.kernel.store.flushed()
+            await self._parts.kernel.flushed()
             if task_id in self.loops or self.queue.has_task(task_id):
                 await self._end_early(task_id, cause, end)
             return
@@ -336,7 +336,7 @@ class AgentWork:
             loop.spare()
             raise
         if task_id not in self.loops:
-            await self._parts.kernel.store.flushed()
+            await self._parts.kernel.flushed()
             return
         decision = self._parts.kernel.decide(cause)
         end(loop.running, decision)

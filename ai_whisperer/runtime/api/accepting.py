@@ -244,7 +244,7 @@ class Intake:
     async def mail_again(self, known: MailRecord, to: str, *, subject: str, body: str) -> MailRecord:
         """Accept a mail under the id of one that is known: it is sent once."""
         self.check_same_mail(known, to, subject=subject, body=body)
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
         return known
 
     def check_same_mail(self, known: MailRecord, to: str, *, subject: str, body: str) -> None:
@@ -331,7 +331,7 @@ class Intake:
         """Answer as the first time, once that is durable; raise if the id stood for something else."""
         if before != now:
             raise _used_already(known.id)
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
         return known
 
 

@@ -15,5 +15,5 @@ class SessionMcp(SessionWork):
     async def start_mcp_server(self, name: str) -> McpServerStatus:
         server = self._session.supplies.mcp.find(name)
         await server.start()
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
         return server.status()

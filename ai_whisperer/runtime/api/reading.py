@@ -38,8 +38,11 @@ class SessionReader(SessionBase):
         return self._session.kernel.store.is_flushed
 
     async def flushed(self) -> None:
-        """Wait until all that was decided so far is on disk. What is read then is what would survive."""
-        await self._session.kernel.store.flushed()
+        """Wait until all that was decided so far is on disk; raises a `StoreError` if something of it never will be.
+
+        What is read then is what would survive.
+        """
+        await self._session.kernel.flushed()
 
     async def at_rest(self) -> None:
         session = self._session
@@ -56,14 +59,12 @@ class SessionReader(SessionBase):
             raise ClosedError("The session was closed before its agents were idle; they resume later.") from None
         finally:
             subscription.close()
-        await session.kernel.store.flushed()
+        await session.kernel.flushed()
 
     async def snapshot(self) -> Snapshot:
         session = self._session
         taken = snapshot_of(session, await session.kernel.reads.inbox())
-        await session.kernel.store.flushed()
-        if session.kernel.log.failure is not None:
-            raise session.kernel.log.failure
+        await session.kernel.flushed()
         return taken
 
     async def mailbox(self, owner: AgentRef = USER, *, limit: int = 100) -> list[MailRecord]:

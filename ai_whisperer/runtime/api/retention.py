@@ -48,7 +48,7 @@ class SessionRetention(SessionRooms):
         seconds = age_in_seconds(older_than)
         async with self._pruning:  # one at a time: both would report the same
             before = kernel.clock.now() - seconds
-            await kernel.store.flushed()
+            await kernel.flushed()
             first_seq = max(await kernel.reads.first_since(before), kernel.log.first_seq)
             horizon = Horizon(session_id=kernel.session_id, first_seq=first_seq, before=before, at=kernel.clock.now())
             if dry_run:
@@ -120,7 +120,7 @@ class SessionRetention(SessionRooms):
 
     async def storage(self) -> StorageReport:
         kernel = self._session.kernel
-        await kernel.store.flushed()
+        await kernel.flushed()
         parts = await kernel.reads.stored_parts()
         database_bytes, free_bytes = await kernel.store.database_bytes()
         return StorageReport(

@@ -41,7 +41,7 @@ class SessionRooms(SessionWork):
         member = self._find_agent(agent_id).agent_id
         room_id = rules.chat_id(member)
         if self._session.rooms.knows(room_id):
-            await self._session.kernel.store.flushed()
+            await self._session.kernel.flushed()
             return self._session.rooms.find(room_id)
         return await self._create(self._room(room_id, kind=RoomKind.DIRECT, title="", members=(member,), hop_limit=0))
 
@@ -146,7 +146,7 @@ class SessionRooms(SessionWork):
         known = self._session.rooms.find(room.id)
         if (known.title, known.members, known.hop_limit) != (room.title, room.members, room.hop_limit):
             raise DuplicateIdError(f"There is another room '{room.id}'. Choose another id; nothing was changed.")
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
         return known
 
     async def _same_message(
@@ -159,5 +159,5 @@ class SessionRooms(SessionWork):
             raise DuplicateIdError(
                 f"The id '{known.id}' was used for something else. Choose another; nothing was posted."
             )
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
         return known

@@ -57,7 +57,7 @@ class SessionSchedules(SessionWork):
                     f"There is another schedule '{known.id}' already. Delete it or choose another id; nothing was "
                     "changed."
                 )
-            await self._session.kernel.store.flushed()
+            await self._session.kernel.flushed()
             return schedules.shown(schedules.get(known.id))
         new_id = schedule_id or self._session.kernel.ids.new()
         return await self._changed(

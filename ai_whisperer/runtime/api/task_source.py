@@ -32,7 +32,7 @@ class SessionTaskSource:
         if self._subscription is None:
             bus, of_task = self._session.kernel.log, base_id(await self.task(self._task_id))
             self._subscription = bus.subscribe(after=bus.last_seq, deltas=True, of_task=of_task)
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
 
     async def next_note(self) -> Notification:
         if self._subscription is None:

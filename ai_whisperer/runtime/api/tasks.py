@@ -182,7 +182,7 @@ class SessionWork(SessionAttachments):
         cancelled: list[TaskRecord] = []
         withdrawn = 0
         while True:  # what is cancelled may have caused more until it was
-            await self._session.kernel.store.flushed()
+            await self._session.kernel.flushed()
             branch = branch_of(await self._tree(root.root_id), root.id)
             left = [each for each in branch.values() if not each.state.ended]
             for each in left:
@@ -229,7 +229,7 @@ class SessionWork(SessionAttachments):
 
     async def retry_failed_tasks(self, agent_id: AgentRef | None = None) -> RetriedTasks:
         of = None if agent_id is None else self._find_agent(agent_id).agent_id
-        await self._session.kernel.store.flushed()
+        await self._session.kernel.flushed()
         dead = sorted((await self.dead_letters()).tasks, key=lambda each: each.arrival)
         failed = [each.id for each in dead if each.state is TaskState.FAILED and of in (None, each.agent_id)]
         retried: list[str] = []
@@ -388,7 +388,7 @@ class SessionWork(SessionAttachments):
         if new:
             await decision.commit()
         if known:
-            await self._session.kernel.store.flushed()
+            await self._session.kernel.flushed()
         return sent
 
     def _create_recipients(self, drafts: Sequence[MailDraft]) -> None:

@@ -75,6 +75,12 @@ class Kernel:
         self._watch.decided_at = at = self.clock.now()
         return Decision(self, cause, at)
 
+    async def flushed(self) -> None:
+        """Wait until all that was decided so far is on disk; raises what the store failed with if it never will be."""
+        await self.store.flushed()
+        if self.log.failure is not None:
+            raise self.log.failure
+
     def next_arrival(self) -> int:
         self._arrival += 1
         return self._arrival

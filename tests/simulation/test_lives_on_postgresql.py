@@ -1,0 +1,53 @@
+"""Random lives with random deaths keep every promise on a real PostgreSQL too.
+
+`WHISPERER_TEST_POSTGRESQL_LIVES` is how many seeds are played, `WHISPERER_TEST_POSTGRESQL_LIVES_SEED` the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed")
+
+from ai_whisperer.runtime.session.decision import Decision
+from tests.postgresql import Server
+from tests.simulation.chaos import failure_in
+from tests.simulation.postgresql_lives import PostgresqlLives
+
+RUNS = int(os.environ.get("WHISPERER_TEST_POSTGRESQL_LIVES", "2"))
+FIRST_SEED = int(os.environ.get("WHISPERER_TEST_POSTGRESQL_LIVES_SEED", "0"))
+_SEEDS_FOR_A_PLANTED_BUG = 20
+
+
+def failure_of(seed: int, server: Server) -> str | None:
+    with server.database() as address:
+        return failure_in(PostgresqlLives(seed, address).run)
+
+
+def test_random_lives_keep_every_promise(postgresql_server: Server) -> None:
+    seeds = range(FIRST_SEED, FIRST_SEED + RUNS)
+    broken = {seed: failure for seed in seeds if (failure := failure_of(seed, postgresql_server))}
+    print(f"lives on PostgreSQL: {len(seeds)} seeds from {seeds.start}, {len(broken)} broken")
+    assert broken == {}
+
+
+def test_an_acknowledgement_before_the_commit_is_caught(
+    postgresql_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = Decision.submit
+
+    def at_once(self: Decision) -> asyncio.Future[None]:
+        submit(self)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    monkeypatch.setattr(Decision, "submit", at_once)
+    for seed in range(3, _SEEDS_FOR_A_PLANTED_BUG):
+        if (failure := failure_of(seed, postgresql_server)) is not None:
+            print(f"caught at seed {seed}: {failure}")
+            return
+    pytest.fail(f"it was not caught up to seed {_SEEDS_FOR_A_PLANTED_BUG}")
