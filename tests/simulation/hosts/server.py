@@ -152,8 +152,8 @@ class Database:
     def nodes(self) -> list[Row]:
         return [
             (
-                *(host_id, each.name, each.address, each.version, each.settings, each.sandbox, each.serves),
-                *(each.state.value, each.beat, each.started_at, host_id in self._locks),
+                *(host_id, each.name, each.address, each.version, each.settings, each.sandbox, each.strength),
+                *(each.serves, each.state.value, each.beat, each.started_at, host_id in self._locks, *each.load),
             )
             for host_id, each in sorted(self.tables.hosts.items(), key=lambda item: item[1].name)
         ]
@@ -226,7 +226,11 @@ _ANSWERS: dict[str, Answer] = {
     node_queries.INCARNATION: lambda db, *_: db.incarnation(),
     node_queries.CHORES: lambda db, _, values: [db.tables.chores(*values)],
     node_queries.CLUSTER: lambda db, *_: [("simulated", db.tables.min_version)],
-    node_queries.RAY: lambda *_: [("", 0, 0.0)],
+    node_queries.RAY: lambda *_: [("", 0, 0.0, 0, 0, 100, "")],
+    node_queries.HAS_DEPARTED: lambda db, _, values: [(values[0] in db.tables.departed,)],
+    node_queries.IS_FOR_STRONGER: lambda *_: [],
+    node_queries.FORGET_FILES: lambda *_: [],
+    node_queries.DELETED_ELSEWHERE: lambda *_: [],
     node_queries.SHOWN_TO_NODES: lambda *_: [("secret",)],
     node_queries.RAISE_MIN_VERSION: lambda db, _, values: db.raise_min_version(*values),
     node_queries.JOIN: lambda db, by, values: db.join(by, values),

@@ -34,14 +34,14 @@ class HoldError(asyncpg.PostgresError):  # type: ignore[misc]
 
 
 class Host:
-    """A row of the table `host`."""
+    """A row of the table `host`. All are equally strong, so nothing goes to one rather than to another."""
 
-    def __init__(self, name: str, address: str, version: str, settings: str, sandbox: str, *, serves: bool) -> None:
-        self.name, self.address, self.version, self.settings = name, address, version, settings
-        self.sandbox, self.serves = sandbox, serves
+    def __init__(self, card: Sequence[Any], *, at: float) -> None:
+        self.name, self.address, self.version, self.settings, self.sandbox, self.serves, self.strength, _ = card
         self.state = NodeState.JOINED
         self.beat = 0
-        self.started_at = 0.0
+        self.load = (0.0, 0.0)
+        self.started_at = at
 
 
 class Writer:
@@ -75,6 +75,7 @@ class NodeTables:
         self.rows = apsw.Connection(str(path))
         self.rows.execute("PRAGMA synchronous=OFF")
         self.hosts: dict[str, Host] = {}
+        self.departed: set[str] = set()
         self.writers: dict[str, Writer] = {}
         self.placements: dict[str, Placement] = {}
         self.min_version = "0"
@@ -85,6 +86,8 @@ class NodeTables:
     def hold(self, fence: Fence) -> None:
         """Raise if the writer may not write; see `hold` in the migrations."""
         known = self.writers.get(fence.writer)
+        if known is None and fence.writer not in self.departed:
+            raise HoldError(State.WENT_BACK, str(fence.number - 1))
         if known is None or known.epoch > fence.epoch:
             raise HoldError(State.FENCED, "another has its place")
         if known.commits >= fence.number:
@@ -120,20 +123,19 @@ class NodeTables:
         placed = self.placements.get(session_id)
         return placed is None or (placed.writer_id, placed.epoch) != (writer_id, epoch)
 
-    def join(self, host_id: str, name: str, *card: Any, at: float) -> bool:
-        if any(each.name == name for each in self.hosts.values()):
+    def join(self, host_id: str, *card: Any, at: float) -> bool:
+        if any(each.name == card[0] for each in self.hosts.values()):
             return False
-        *told, serves = card
-        self.hosts[host_id] = host = Host(name, *told, serves=serves)
-        host.started_at = at
+        self.hosts[host_id] = Host(card, at=at)
         self.writers[host_id] = Writer()
         return True
 
-    def beat(self, host_id: str) -> int | None:
+    def beat(self, host_id: str, lag_seconds: float, busy: float) -> int | None:
         host = self.hosts.get(host_id)
         if host is None:
             return None
         host.beat += 1
+        host.load = (lag_seconds, busy)
         return host.beat
 
     def remove(self, host_id: str, beat: int | None, has_ended: bool = True) -> bool:  # noqa: FBT001, FBT002 - as the function of the database
@@ -142,6 +144,7 @@ class NodeTables:
             return False
         del self.hosts[host_id]
         del self.writers[host_id]
+        self.departed.add(host_id)
         for session_id, placed in self.placements.items():
             if placed.target == host_id:
                 placed.target = None
