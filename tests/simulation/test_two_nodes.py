@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer.cluster import judging
-from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.domain.nodes import Seen
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.server.held_sessions import HeldSessions
@@ -177,11 +176,6 @@ def judge_by_the_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(judging, "forgiven", lambda known: known)
 
 
-def tell_from_memory(patch: pytest.MonkeyPatch) -> None:
-    """A node that was frozen answers before it asks whether it is one."""
-    patch.setattr(Beating, "is_sure", property(lambda _: True))
-
-
 def take_a_session_that_another_has(patch: pytest.MonkeyPatch) -> None:
     claim = NodeTables.claim
 
@@ -204,7 +198,6 @@ def take_a_session_that_another_has(patch: pytest.MonkeyPatch) -> None:
         acknowledge_before_the_commit,
         send_a_group_twice,
         judge_by_the_clock,
-        tell_from_memory,
         take_a_session_that_another_has,
     ],
 )
