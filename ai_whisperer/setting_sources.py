@@ -36,6 +36,12 @@ class _Given(NamedTuple):
     """The file that it stands in."""
 
 
+def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a server that is given all that is set for it in another way."""
+    settings = {field.variable for field in FIELDS}
+    return {name: value for name, value in environment.items() if name not in settings}
+
+
 def load_settings(
     flags: Mapping[str, Any], *, environment: Mapping[str, str], folder: Path, file: Path | None = None
 ) -> LoadedSettings:

@@ -193,7 +193,8 @@ def is_silent(ray: RayStatus) -> bool:
 def choice(ray: RayStatus) -> str:
     """How many nodes there are to be, and why."""
     between = "" if ray.least == ray.most else f", of {ray.least} to {ray.most}"
-    return f"The Ray at {ray.address} is to run {ray.wanted} nodes{between}{f': {ray.why}' if ray.why else ''}."
+    nodes = "1 node" if ray.wanted == 1 else f"{ray.wanted} nodes"
+    return f"The Ray at {ray.address} is to run {nodes}{between}{f': {ray.why}' if ray.why else ''}."
 
 
 def silence(ray: RayStatus) -> str:

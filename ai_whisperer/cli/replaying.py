@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,13 +18,19 @@ from ai_whisperer.errors import StateError, WhispererError
 from ai_whisperer.replay.place import Place
 from ai_whisperer.replay.script import Script
 from ai_whisperer.server.address import Address, find_address
+from ai_whisperer.setting_sources import without_settings
 
+_STARTING_SECONDS = 60.0
 _LEAVING_SECONDS = 15.0
 _RECONNECT_SECONDS = 60.0
 
 
 class OwnServer(Place):
-    """`whisperer serve` in a folder of its own, from `__aenter__` to `__aexit__`."""
+    """`whisperer serve` in a folder of its own, from `__aenter__` to `__aexit__`.
+
+    Nothing that is set for other servers holds for it, neither in the environment nor in a file: it could be the
+    database that they share.
+    """
 
     def __init__(self, folder: Path, flags: Sequence[str], script: Script) -> None:
         self._data = folder / "data"
@@ -34,6 +41,7 @@ class OwnServer(Place):
         self._port = 0
         self._process: asyncio.subprocess.Process | None = None
         self._client: Client | None = None
+        self._stack = AsyncExitStack()
 
     @property
     def session(self) -> Any:
@@ -48,17 +56,18 @@ class OwnServer(Place):
         self._tools.mkdir()
         for path in self._script.tools:
             shutil.copy(path, self._tools)
-        address = await self._start()
-        client = Client(address.url, address.token, reconnect_seconds=_RECONNECT_SECONDS)
-        self._client = await client.__aenter__()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._stop)
+            address = await self._start()
+            client = Client(address.url, address.token, reconnect_seconds=_RECONNECT_SECONDS)
+            self._client = await stack.enter_async_context(client)
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._client is not None:
-            await self._client.__aexit__(kind, error, trace)
-        await self._stop()
+        await self._stack.aclose()
 
     async def crash(self) -> None:
         process = self._running
@@ -82,15 +91,21 @@ class OwnServer(Place):
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "ai_whisperer", "serve", "--port", str(self._port), "--data", str(self._data)),
                 *("--tools", str(self._tools), "--shutdown-grace-seconds", "1", *self._flags),
+                cwd=self._errors.parent,
+                env=without_settings(os.environ),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 process_group=0,  # Ctrl-C is for this command, which ends the server in order
             )
-        ready = await self._process.stdout.readline() if self._process.stdout is not None else b""
+        try:
+            async with asyncio.timeout(_STARTING_SECONDS):
+                ready = await self._process.stdout.readline() if self._process.stdout is not None else b""
+        except TimeoutError:
+            ready = b""
         address = find_address(self._data) if ready else None
         if address is None:
-            await self._process.wait()
+            await self._stop()
             told = self._errors.read_text(encoding="utf-8", errors="replace").strip().removeprefix("whisperer: ")
             raise WhispererError(f"The server of the script did not start. {told}")
         self._port = int(address.url.rpartition(":")[2])

@@ -44,9 +44,9 @@ class RayStatus(Record, frozen=True, kw_only=True):
     address: str
     wanted: int
     silent_seconds: float
-    least: int
-    most: int
-    sessions_each: int
+    least: int = 0
+    most: int = 0
+    sessions_each: int = 0
     why: str = ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.replay import lines
 
@@ -43,6 +44,8 @@ class Expectations:
         """Mails that were there before the script."""
         self.messages: set[str] = set()
         """What the script has posted itself."""
+        self.rooms: dict[str, int] = {}
+        """By room, the number of its last message before the script."""
 
     async def meet(self, line: lines.Expect) -> None:
         """Return when it is met; raises `UnmetError` with what there was instead."""
@@ -69,7 +72,9 @@ class Expectations:
         task_id = self.sent.get(line.agent)
         if task_id is None:
             raise UnmetError(f"nothing was said to {line.agent} before. Say something first: `{line.agent}: …`")
-        task: TaskRecord = await self._session().wait_task(task_id)
+        task: TaskRecord = await (self._session().get_task if line.never else self._session().wait_task)(task_id)
+        if line.never and not task.state.ended:
+            return False, []
         failure = "" if task.error is None else f"{task.error.code}: {task.error.message}"
         if isinstance(line, lines.ExpectFailure):
             final = "" if task.result is None else task.result.final
@@ -90,12 +95,21 @@ class Expectations:
                 new = [mail for mail in mails if mail.id not in self.mails and line.sender in (None, mail.sender)]
                 return _fits(line, [_part_of(mail, line.part) for mail in new])
             case lines.ExpectMessage():
-                said = await plain(session.room_messages(line.room, limit=_MOST))
+                said = await self._messages(line.room)
                 others = [each for each in said if each.id not in self.messages and line.sender in (None, each.sender)]
                 return _fits(line, [each.text for each in others])
             case lines.ExpectEvent():
                 return _fits(line, await self._events(line.event))
         raise TypeError(line)
+
+    async def _messages(self, room: str) -> list[MessageRecord]:
+        """What was posted since the script began."""
+        found: list[MessageRecord] = []
+        after = self.rooms.get(room, 0)
+        while some := await plain(self._session().room_messages(room, after=after, limit=_MOST)):
+            found += some
+            after = some[-1].number
+        return found
 
     async def _events(self, name: str) -> list[str]:
         """The data of the notifications of this name since the script began, and of events that were broadcast."""

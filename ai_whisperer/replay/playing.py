@@ -87,6 +87,7 @@ class _Player:
         self._conversation = f"talk-{found.seq}"
         for owner in ("user", *(status.agent_id for status in await plain(self._session.list_agents()))):
             found.mails |= {mail.id for mail in await plain(self._session.mailbox(owner, limit=_MOST_MAILS))}
+        found.rooms = {room.id: room.last_number for room in await plain(self._session.list_rooms())}
 
     async def play(self, line: lines.Line) -> None:
         """Raises `UnmetError` or what the session raises."""

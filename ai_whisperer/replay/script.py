@@ -27,6 +27,7 @@ _NAME = r"[\w.~-]+"
 _SAY = re.compile(rf"(@?)({_NAME}):\s*(.*)", re.DOTALL)
 _WITHIN = re.compile(r'\s+within\s+([^"]+)$')
 _NEVER = "no"
+_KEY = re.compile(r"(?<!\S)(\w+)=")
 
 
 class Script(Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ def read_script(path: Path) -> Script:
     """The script in a file; raises `ScriptError`. Files that it names are beside it."""
     try:
         raw = path.read_bytes()
-        text = raw[: MOST_BYTES + 1].decode()
+        text = raw[: MOST_BYTES + 1].decode("utf-8-sig")
     except OSError as error:
         raise ScriptError(f"The script {path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -102,17 +103,22 @@ class _Reader:
         self._folder = folder
         self._number = 0
         self._written = ""
+        self._is_down = False
         self.lines: list[Line] = []
         self.rules: Path | None = None
         self.tools: list[Path] = []
 
     def read(self, number: int, first: str, rest: str) -> None:
         self._number, self._written = number, first
+        if self._is_down and first.split()[0] not in ("restart", "wait"):
+            raise self._wrong("the server was killed before this line. `restart` comes first.")
         said = _SAY.fullmatch(first)
         word, _, argument = first.partition(" ")
         if said and word.endswith(":"):
             self._say(said, rest)
         elif (reading := _READERS.get(word)) is not None:
+            if rest and word not in _WITH_TEXT:
+                raise self._wrong(f"no text belongs to '{word}': what is indented below it would be left out.")
             reading(self, argument.strip(), rest)
         else:
             raise self._wrong(f"'{word}' is nothing that a line can begin with{_meant(word, _READERS)} {_HELP}")
@@ -133,22 +139,23 @@ class _Reader:
             self._add(lines.Say, agent=said[2], text=text)
 
     def agent(self, argument: str, rest: str) -> None:
-        name, *words = argument.split() or [""]
-        self._named(name, "agent writer from coder")
-        template: str | None = None
-        if words[:1] == ["from"] and len(words) > 1:
-            template, words = words[1], words[2:]
-        config: dict[str, Any] = {}
-        for word in words:
-            key, equals, value = word.partition("=")
-            if not equals:
-                raise self._wrong(
-                    f"'{word}' is no KEY=VALUE. Write for instance `agent {name} from coder model=scripted`."
-                )
-            config[key] = _value(value)
+        found = re.fullmatch(rf"({_NAME})(?:\s+from\s+({_NAME}))?(?:\s+(.+))?", argument)
+        if found is None:
+            raise self._wrong(f"'{argument}' names no agent. Write for instance `agent writer from coder`.")
+        config = self._values(found[1], found[3] or "")
         if rest:
-            config["instructions"] = rest
-        self._add(lines.CreateAgent, agent=name, template=template, config=config)
+            config["prompt"] = rest
+        self._add(lines.CreateAgent, agent=found[1], template=found[2], config=config)
+
+    def _values(self, name: str, text: str) -> dict[str, Any]:
+        """By its key, each value; one ends where the next key begins."""
+        begins = list(_KEY.finditer(text))
+        if not text:
+            return {}
+        if not begins or begins[0].start():
+            raise self._wrong(f"'{text}' is no KEY=VALUE. Write for instance `agent {name} from coder model=scripted`.")
+        ends = [each.start() for each in begins[1:]] + [len(text)]
+        return {found[1]: _value(text[found.end() : end].strip()) for found, end in zip(begins, ends, strict=True)}
 
     def room(self, argument: str, _: str) -> None:
         found = re.fullmatch(rf"({_NAME})\s+of\s+(.+)", argument)
@@ -221,12 +228,26 @@ class _Reader:
         self.rules = self._file(argument)
 
     def tools_of(self, argument: str, _: str) -> None:
-        self.tools.append(self._file(argument))
+        path = self._file(argument)
+        if path.name in [each.name for each in self.tools]:
+            raise self._wrong(f"there is another file of tools with the name '{path.name}'. Give one of them another.")
+        self.tools.append(path)
 
-    def lone(self, kind: Callable[..., Line], argument: str) -> None:
+    def crash(self, argument: str, _: str) -> None:
+        self._check_alone(argument)
+        self._is_down = True
+        self._add(lines.Crash)
+
+    def restart(self, argument: str, _: str) -> None:
+        self._check_alone(argument)
+        if not self._is_down:
+            raise self._wrong("the server runs here. `crash` comes before `restart`.")
+        self._is_down = False
+        self._add(lines.Restart)
+
+    def _check_alone(self, argument: str) -> None:
         if argument:
             raise self._wrong(f"nothing follows '{self._written.split()[0]}'.")
-        self._add(kind)
 
     def _test(self, what: str, rest: str) -> tuple[str, Wanted | None]:
         """Who or what is looked at, and what it is compared with."""
@@ -241,13 +262,15 @@ class _Reader:
         if found[2] == Comparison.MATCHES:
             try:
                 re.compile(wanted)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 raise self._wrong(f"'{wanted}' is no regular expression: {error}.") from error
         return found[1], Wanted(Comparison(found[2]), wanted)
 
     def _expected(self, words: list[str], test: Wanted | None) -> tuple[type[lines.Expect], dict[str, Any]]:
         match words:
             case ["mail", *more]:
+                if test is None and more[-1:] in (["subject"], ["body"]):
+                    raise self._wrong(f"say how the {more[-1]} is compared: {_some(Comparison)}.")
                 return lines.ExpectMail, self._of_mail(more)
             case ["event", event]:
                 return lines.ExpectEvent, {"event": event}
@@ -306,7 +329,11 @@ class _Reader:
         if self.lines:
             raise self._wrong("files come first: what a server is given cannot change while it runs.")
         path = self._folder / argument
-        if not argument or not path.is_file():
+        try:
+            is_there = bool(argument) and path.is_file()
+        except (OSError, ValueError):  # no name that a file could have
+            is_there = False
+        if not is_there:
             raise self._wrong(f"there is no file '{argument}' beside the script.")
         return path.resolve()
 
@@ -326,9 +353,10 @@ _READERS: Mapping[str, Callable[[_Reader, str, str], None]] = {
     "answer": _Reader.answer,
     "wait": _Reader.wait,
     "expect": _Reader.expect,
-    "crash": lambda reader, argument, _: reader.lone(lines.Crash, argument),
-    "restart": lambda reader, argument, _: reader.lone(lines.Restart, argument),
+    "crash": _Reader.crash,
+    "restart": _Reader.restart,
 }
+_WITH_TEXT = {"agent", "mail", "answer", "expect"}
 _HELP = (
     f"Say something with `NAME: text` or `@ROOM: text`, or begin with {', '.join(_READERS)}; # begins a comment, "
     "and a text continues in indented lines."
@@ -347,7 +375,7 @@ def _value(text: str) -> Any:
     """JSON if it is, else the text itself."""
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 

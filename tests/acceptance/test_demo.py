@@ -158,6 +158,7 @@ def test_a_server_that_dies_by_itself_ends_the_demo_with_a_sentence(playing: Pro
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process can be set on Linux only")
 def test_the_reason_that_its_server_tells_is_the_demos(playing: Process, tmp_path: Path) -> None:
     resource.prlimit(server_of(tmp_path), resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    run("agents", "create", "late", "--data", str(tmp_path))  # something to commit, should all else be done already
     ended = playing.ended()
     (line,) = ended.err.splitlines()
     assert (ended.code, line.startswith("whisperer: A commit failed")) == (1, True)

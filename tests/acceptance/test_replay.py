@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -61,9 +62,17 @@ def test_the_first_difference_ends_the_talk_with_1_and_is_told_to_people_and_pro
     assert [line["failure"] for line in outcome["lines"]] == [None, None, "There is: Done: hello"]
 
 
-def test_crash_and_restart_come_in_turn(talk: Path) -> None:
-    assert "The server runs. `crash` comes before" in played(talk, "agent ann\nrestart").out
-    assert "The server was killed already." in played(talk, "agent ann\ncrash\ncrash").out
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_talk_that_is_stopped_leaves_nothing_behind(talk: Path, number: signal.Signals) -> None:
+    talk.write_text("rules rules.yaml\nagent ann\nann: eternally\nexpect ann contains x\n", encoding="utf-8")
+    folders = talk.parent / "temporary"
+    folders.mkdir()
+    with running("replay", str(talk), folder=talk.parent, environment={"TMPDIR": str(folders)}) as process:
+        process.line_with("ann: eternally")
+        process.signal(number)
+        ended = process.ended()
+    assert (ended.code, list(folders.iterdir())) == (128 + number, [])
+    assert ended.out.endswith("not as expected; 1 lines were not played.\n")
 
 
 def test_a_talk_with_a_typo_is_not_played_nor_are_those_before_it(talk: Path) -> None:
@@ -74,6 +83,27 @@ def test_a_talk_with_a_typo_is_not_played_nor_are_those_before_it(talk: Path) ->
     assert ran.code != 0
     assert ran.out == ""
     assert f"{talk}, line 2: 'expct' is nothing that a line can begin with. Did you mean 'expect'?" in ran.err
+
+
+def test_nothing_that_is_set_for_other_servers_holds_for_that_of_a_talk(talk: Path) -> None:
+    talk.write_text("rules rules.yaml\nagent ann\nann: hello\nexpect ann contains hello\n", encoding="utf-8")
+    ran = run("replay", str(talk), WHISPERER_STORE="postgresql://nobody@127.0.0.1:1/x", WHISPERER_SESSION="another")
+    assert (ran.code, ran.err) == (0, ""), ran
+
+
+def test_what_was_played_is_told_even_if_the_next_cannot_begin(talk: Path) -> None:
+    good, xml = talk.with_name("good.txt"), talk.with_name("out.xml")
+    good.write_text("rules rules.yaml\nagent ann\n", encoding="utf-8")
+    talk.with_name("bad.yaml").write_text("rules: [{what: 1}]", encoding="utf-8")
+    talk.write_text("rules bad.yaml\nagent ann\n", encoding="utf-8")
+    ran = run("replay", str(good), str(talk), "--junit", str(xml))
+    assert ran.code != 0
+    assert "The server of the script did not start." in ran.err
+    first, second = ET.fromstring(xml.read_text(encoding="utf-8"))  # noqa: S314 - it is our own
+    assert (first.get("skipped"), second.get("skipped")) == ("0", "1")
+    refused = run("replay", str(good), "--junit", str(talk.parent / "nowhere" / "out.xml"))
+    assert (refused.code, refused.out) == (1, "")
+    assert "cannot be written" in refused.err
 
 
 def test_rules_that_are_wrong_are_told(talk: Path) -> None:

@@ -174,6 +174,7 @@ class Run:
                 self.summary = msgspec.json.decode(line, type=Summary)
             elif word == "ended":
                 worker.code = int(rest)
+                break
         if killing is not None:
             killing.cancel()
 

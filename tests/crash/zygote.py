@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def serve(path: Path) -> None:
                     return
                 if listening in ready:
                     connection, _ = listening.accept()
-                    workers[_forked(connection)] = connection
+                    workers[_forked(connection, others=[listening, *workers.values()])] = connection
                 while workers and (ended := os.waitpid(-1, os.WNOHANG))[0]:
                     with workers.pop(ended[0]) as connection, suppress(OSError):  # nobody may listen any more
                         connection.sendall(b"ended %d\n" % os.waitstatus_to_exitcode(ended[1]))
@@ -55,21 +56,24 @@ def serve(path: Path) -> None:
                 os.waitpid(pid, 0)
 
 
-def _forked(connection: socket.socket) -> int:
+def _forked(connection: socket.socket, *, others: Sequence[socket.socket]) -> int:
+    """`others` are not for this worker: who waits for their end would wait for this one too."""
     with connection.makefile("rb") as file:
         start = msgspec.json.decode(file.readline(), type=Start)
     pid = os.fork()
     if pid == 0:
-        os._exit(_run(start, connection))
+        os._exit(_run(start, connection, others))
     return pid
 
 
-def _run(start: Start, connection: socket.socket) -> int:
-    os.dup2(connection.fileno(), 1)
-    os.dup2(os.open(start.errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
-    os.environ |= {"OPENAI_BASE_URL": start.order.model_url, "OPENAI_API_KEY": "none"}
-    say(f"pid {os.getpid()}")
+def _run(start: Start, connection: socket.socket, others: Sequence[socket.socket]) -> int:
     try:
+        for each in others:
+            each.close()
+        os.dup2(connection.fileno(), 1)
+        os.dup2(os.open(start.errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
+        os.environ |= {"OPENAI_BASE_URL": start.order.model_url, "OPENAI_API_KEY": "none"}
+        say(f"pid {os.getpid()}")
         asyncio.run(work(start.order))
     except BaseException:  # noqa: BLE001 - a process that ends so tells why, whatever it was
         traceback.print_exc()

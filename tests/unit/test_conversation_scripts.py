@@ -57,7 +57,6 @@ def only(text: str) -> lines.Line:
         ("wait for ann", lines.Wait(number=1, written="wait for ann", agent="ann")),
         ("wait for all", lines.Wait(number=1, written="wait for all")),
         ("crash", lines.Crash(number=1, written="crash")),
-        ("restart", lines.Restart(number=1, written="restart")),
     ],
 )
 def test_what_is_done(text: str, expected: lines.Line) -> None:
@@ -131,7 +130,7 @@ def test_how_texts_are_compared(comparison: Comparison, wanted: str, text: str, 
             "line 2: 'expct' is nothing that a line can begin with. Did you mean 'expect'?",
         ),
         ("ann:", "nothing that is said to ann"),
-        ("agent an/n", "'an/n' is no name"),
+        ("agent an/n", "'an/n' names no agent"),
         ("agent ann coder", "'coder' is no KEY=VALUE"),
         ("room r ann", "a room needs a name and members"),
         ("mail ann", "a mail needs an agent and a subject"),
@@ -142,6 +141,9 @@ def test_how_texts_are_compared(comparison: Comparison, wanted: str, text: str, 
         ("wait a bit", "'a bit' is not a length of time"),
         ("wait for ann and ben", "'for ann and ben' is not a length of time"),
         ("crash now", "nothing follows 'crash'"),
+        ("agent ann\nrestart", "line 2: the server runs here"),
+        ("crash\ncrash", "line 2: the server was killed before this line"),
+        ("crash\nwait 1s\nann: hi", "line 3: the server was killed before this line"),
         ("expect ann", "nothing that can be expected"),
         ("expect ann contains", "say what it contains"),
         ("expect ann matches (", "'(' is no regular expression"),
@@ -153,6 +155,11 @@ def test_how_texts_are_compared(comparison: Comparison, wanted: str, text: str, 
         ("expect mail from", "say who the mail is from"),
         ("expect mail by ann", "'by' says nothing about a mail"),
         ("expect ann fails\n  so", "say how the text is compared"),
+        ('broadcast alert\n  {"disk": 90}', "no text belongs to 'broadcast'"),
+        ("crash\n  now", "no text belongs to 'crash'"),
+        ("expect mail from ann subject", "say how the subject is compared"),
+        ("expect ann matches a{99999999999999999999}", "is no regular expression"),
+        (f"rules {'x' * 300}", "there is no file"),
         ("rules nowhere.yaml", "no file 'nowhere.yaml' beside the script"),
         ("ann: hi\nrules x.yaml", "line 2: files come first"),
     ],
@@ -179,6 +186,21 @@ def test_files_that_a_script_names_are_beside_it(tmp_path: Path) -> None:
     assert (script.rules, script.tools) == (tmp_path / "rules.yaml", [tmp_path / "tools.py"])
     with pytest.raises(ScriptError, match="one file of rules"):
         parse_script("rules rules.yaml\nrules rules.yaml\nann: hi", folder=tmp_path)
+
+
+def test_two_files_of_tools_need_two_names(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tools.py").touch()
+    with pytest.raises(ScriptError, match="line 2: there is another file of tools with the name"):
+        parse_script("tools a/tools.py\ntools b/tools.py\nann: hi", folder=tmp_path)
+
+
+def test_a_mark_of_the_byte_order_and_values_that_are_deep_are_no_trouble(tmp_path: Path) -> None:
+    (tmp_path / "talk.txt").write_text(f"\ufeffagent ann x={'[' * 50_000}\n", encoding="utf-8")
+    (line,) = read_script(tmp_path / "talk.txt").lines
+    assert isinstance(line, lines.CreateAgent)
+    assert line.config["x"] == "[" * 50_000
 
 
 def test_the_outcome_as_xml() -> None:

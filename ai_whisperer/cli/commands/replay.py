@@ -45,26 +45,42 @@ async def replay(
     it is played on the server there, in a new session, unless --session names one. A script is checked as a whole
     before it is played, and ends at the first line that is not as expected. It leaves with 0 if all were, else with 1.
     """
+    from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.cli.signals import until_asked_to_leave
     from ai_whisperer.replay.junit import junit as as_junit
-    from ai_whisperer.replay.playing import play
     from ai_whisperer.replay.script import read_script
 
-    scripts = [read_script(path) for path in files]  # a typo in the last costs nothing
-    outcomes: dict[str, tuple[Script, list[Played]]] = {}
-    for script in scripts:
-        played: list[Played] = []
-        outcomes[script.name] = (script, played)
+    scripts = [read_script(path) for path in dict.fromkeys(files)]  # a typo in the last costs nothing
+    outcomes: dict[str, tuple[Script, list[Played]]] = {script.name: (script, []) for script in scripts}
+    _write(junit, as_junit(outcomes))
+    try:
+        with until_asked_to_leave(call.output, "Stopping: the script is not played to its end.") as leaving:
+            asked = await first_of(_play(call, outcomes, patience), leaving.asked())
+    finally:
+        _write(junit, as_junit(outcomes))  # what was played was played, whatever became of the next
+    code = _told(call, outcomes)
+    return code if asked is None else 128 + asked
+
+
+async def _play(call: Call, outcomes: dict[str, tuple[Script, list[Played]]], patience: float) -> None:
+    from ai_whisperer.replay.playing import play
+
+    for script, played in outcomes.values():
         async with _place(call, script) as place:
             async for each in play(script, place, patience_seconds=patience):
                 played.append(each)
                 if not call.output.as_json:
                     _tell(call, script, each)
-    if junit is not None:
-        try:
-            junit.write_text(as_junit(outcomes), encoding="utf-8")
-        except OSError as error:
-            raise InvalidInputError(f"The outcome cannot be written to {junit}: {error.strerror}.") from error
-    return _told(call, outcomes)
+
+
+def _write(file: Path | None, text: str) -> None:
+    """Before anything is played too: then no outcome of another time is left there."""
+    if file is None:
+        return
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"The outcome cannot be written to {file}: {error.strerror}.") from error
 
 
 @asynccontextmanager
@@ -93,14 +109,21 @@ async def _flags(call: Call, script: Script) -> list[str]:
     """What a server of its own is given: the model that was asked for or is found, and the folders with templates."""
     from ai_whisperer.cli.model_choice import check_usable, choose_model, for_workflows
 
-    flags = [flag for folder in call.settings.values.templates for flag in ("--templates", str(folder))]
+    folders = (folder.resolve() for folder in call.settings.values.templates)  # it works in another folder
+    flags = [flag for folder in folders for flag in ("--templates", str(folder))]
     if script.rules is not None and not call.is_given("model"):
         return [*flags, "--model", f"scripted:{script.rules}"]
     choice = await asyncio.to_thread(choose_model, call.settings, os.environ)
     check_usable(choice)
     if not call.output.as_json:
         call.output.note(choice.told("--model"))
-    return [*flags, "--model", for_workflows(choice)]
+    return [*flags, "--model", _from_anywhere(for_workflows(choice))]
+
+
+def _from_anywhere(model: str) -> str:
+    """The model, with the whole path of its rules if it has some: the server works in another folder."""
+    kind, _, rules = model.partition(":")
+    return f"{kind}:{Path(rules).resolve()}" if kind == "scripted" and Path(rules).is_file() else model
 
 
 def _tell(call: Call, script: Script, each: Played) -> None:
@@ -112,7 +135,11 @@ def _tell(call: Call, script: Script, each: Played) -> None:
 
 
 def _told(call: Call, outcomes: dict[str, tuple[Script, list[Played]]]) -> int:
-    failed = [name for name, (_, played) in outcomes.items() if any(each.failure for each in played)]
+    failed = [
+        name
+        for name, (script, played) in outcomes.items()
+        if len(played) < len(script.lines) or any(each.failure for each in played)
+    ]
     if call.output.as_json:
         call.output.json([_record(name, script, played) for name, (script, played) in outcomes.items()])
         return 1 if failed else 0

@@ -145,6 +145,7 @@ class Rounds:
     async def _chosen(self, ray: RayStatus) -> int:
         """How many nodes there are to be, after a look at what they have to do."""
         if ray.least == ray.most:
+            self._watch = Watch()  # what was seen before is long ago once there is a choice again
             return ray.wanted
         nodes = [each for each in await self._book.run_nodes() if each.name in names_of(ray.wanted)]
         choice = choose(ray, nodes, await self._book.waiting(), self._watch, time.monotonic())

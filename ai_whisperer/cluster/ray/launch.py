@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ai_whisperer.settings import FIELDS, PREFIX, LoadedSettings
+from ai_whisperer.setting_sources import without_settings
+from ai_whisperer.settings import FIELDS, LoadedSettings
 
 OF_EACH_NODE: Final = frozenset({"data", "store", "node", "advertise", "host", "port", "url", "session"})
 """The settings that are not the same for all nodes, or that their shells know."""
@@ -47,8 +48,7 @@ def settings_file(settings: Mapping[str, Any], store: str) -> str:
 
 def environment_of_nodes(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a machine, without what is Ray's, and without settings: all nodes have the same."""
-    settings = {f"{PREFIX}{field.name.upper()}" for field in FIELDS}
-    return {key: value for key, value in environment.items() if not key.startswith("RAY_") and key not in settings}
+    return {key: value for key, value in without_settings(environment).items() if not key.startswith("RAY_")}
 
 
 def _plain(value: Any) -> Any:

@@ -43,12 +43,14 @@ WHERE wanted_hosts=$3 AND $1 BETWEEN least_hosts AND most_hosts RETURNING wanted
 """Unless a person has chosen meanwhile."""
 SHED: Final = f"""
 UPDATE placement SET target=chosen.id FROM (
-  SELECT host.id, placement.session_id FROM host, placement
+  SELECT host.id, placement.session_id FROM host, placement JOIN host AS holder ON holder.id=placement.writer_id
   WHERE host.name=$2 AND host.serves AND host.state='{NodeState.JOINED}' AND placement.writer_id=$1
+    AND (host.strength >= holder.strength OR NOT runs_programs(placement.session_id))
     AND NOT EXISTS (SELECT 1 FROM placement WHERE target IS NOT NULL)
   ORDER BY placement.epoch, placement.session_id LIMIT 1) AS chosen
 WHERE placement.session_id=chosen.session_id AND writer_id=$1 AND target IS NULL RETURNING placement.session_id"""
-"""One session, unless one is on its way already: that which was moved least often."""
+"""One session, unless one is on its way already: that which was moved least often. None whose agents run programs goes
+to a weaker sandbox so."""
 KEPT: Final = "UPDATE cluster SET kept_at=extract(epoch FROM now())"
 SHOWN_TO_NODES: Final = "SELECT secret FROM cluster"
 RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"

@@ -34,7 +34,6 @@ _AGAIN = ("40001", "40P01", "55P03")
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _LONGEST_ATTEMPT_SECONDS = 10.0
-_NO_COMMITS = "0 commits"
 _NOT_OURS = 0
 """The epoch of a session that is not claimed, which none has."""
 
@@ -238,7 +237,7 @@ class PostgresqlWriter:
             case State.FENCED:
                 return fenced(self._address)
             case State.WENT_BACK:
-                return went_back(self._address, f"{error} commits" if str(error).isdigit() else "commits")
+                return went_back(self._address, int(str(error)) if str(error).isdigit() else None)
             case State.SESSIONS_LOST:
                 return _RefusedError(f"another process has taken over: {error}")
             case state if state[:2] in ("22", "23", "54"):
@@ -267,9 +266,13 @@ def fenced(address: str) -> StoreFailedError:
     )
 
 
-def went_back(address: str, lost: str = _NO_COMMITS) -> StoreLostError:
-    """What is told by a process that finds a database which is older than what it knows to be committed."""
-    what = "the last commits, and that this node joined" if lost == _NO_COMMITS else f"{lost} that were acknowledged"
+def went_back(address: str, lost: int | None = 0) -> StoreLostError:
+    """What is told by a process that finds a database which is older than what it knows to be committed.
+
+    `lost` are the commits of this process that are gone, if it is known how many: none if it had made none.
+    """
+    what = "commits" if lost is None else "1 commit" if lost == 1 else f"{lost} commits"
+    what = f"{what} that were acknowledged" if lost != 0 else "the last commits, and that this node joined"
     return StoreLostError(
         f"The PostgreSQL that answers at {shown(address)} has lost {what}: a standby that was behind took over, or a "
         "backup was restored. Start again to continue without them; let the primary wait for its standby "
