@@ -14,8 +14,11 @@ from ai_whisperer.cluster.joining import join
 from ai_whisperer.cluster.ray.chores import names_of
 from ai_whisperer.cluster.ray.keeping import Hands, NoCrew, Rounds
 from ai_whisperer.cluster.ray.shell import launch_of
+from ai_whisperer.domain.agents import AgentRecord, AgentState
 from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql.launching import LaunchBook
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.cluster.stage import eventually
@@ -61,8 +64,8 @@ def with_book(database: str, scenario: Callable[[LaunchBook], Awaitable[None]]) 
     asyncio.run(played())
 
 
-async def joined(database: str, *names: str) -> list[PostgresqlStore]:
-    cards = [NodeCard(name=name, version="0.1.0", serves=True) for name in names]
+async def joined(database: str, *names: str, strongest: str = "") -> list[PostgresqlStore]:
+    cards = [NodeCard(name=name, version="0.1.0", serves=True, strength=int(name == strongest)) for name in names]
     return [await join(database, card, patience_seconds=10) for card in cards]
 
 
@@ -183,6 +186,26 @@ def test_one_session_at_a_time_goes_from_one_node_to_another(database: str) -> N
             assert await book.shed(ids["ray-1"], "nobody") is None
             assert await book.shed(ids["ray-1"], "ray-2") == "a"
             assert await book.shed(ids["ray-1"], "ray-2") is None, "one is on its way"
+        finally:
+            for store in stores:
+                store.abandon()
+
+    with_book(database, scenario)
+
+
+def test_no_session_whose_agents_run_programs_goes_to_a_weaker_sandbox_for_its_load(database: str) -> None:
+    async def scenario(book: LaunchBook) -> None:
+        stores = await joined(database, "ray-1", "ray-2", strongest="ray-1")
+        try:
+            unit = Unit()
+            definition = AgentDefinition(tools=("run_python",))
+            unit.insert_agent(AgentRecord(session_id="a", id="ann", definition=definition, state=AgentState.IDLE))
+            for session_id in ("a", "b"):
+                assert stores[0].placing is not None
+                await stores[0].placing.claim(session_id)
+            await stores[0].submit(unit)
+            ids = {each.name: each.host_id for each in await book.run_nodes()}
+            assert await book.shed(ids["ray-1"], "ray-2") == "b"
         finally:
             for store in stores:
                 store.abandon()
