@@ -72,13 +72,11 @@ class OwnServer(Place):
     async def crash(self) -> None:
         process = self._running
         if process is None:
-            raise StateError("The server was killed already. `restart` comes first.")
+            raise StateError("The server has ended by itself before it could be killed.")
         process.kill()
         await process.wait()
 
     async def restart(self) -> None:
-        if self._running is not None:
-            raise StateError("The server runs. `crash` comes before `restart`.")
         await self._start()
 
     @property

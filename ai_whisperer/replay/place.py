@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from ai_whisperer.errors import ScriptError
-from ai_whisperer.replay.lines import Line
+from ai_whisperer.errors import ScriptError, StateError
 from ai_whisperer.replay.script import Script
 
 
@@ -18,9 +17,31 @@ class Place(ABC):
     def session(self) -> Any:
         """The session: a manager, or a client of a server."""
 
+    @abstractmethod
     def check(self, script: Script) -> None:
         """Raises `ScriptError` if the script needs what cannot be done here."""
-        needs: Line | None = script.crashes
+
+    @abstractmethod
+    async def crash(self) -> None:
+        """Kill the process that has the session."""
+
+    @abstractmethod
+    async def restart(self) -> None:
+        """Start it again."""
+
+
+class Given(Place):
+    """A session that is open, and stays so."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    @property
+    def session(self) -> Any:
+        return self._session
+
+    def check(self, script: Script) -> None:
+        needs = script.crashes
         if needs is not None:
             raise ScriptError(
                 f"{script.name}, line {needs.number}: this session is not ours to kill. A script with "
@@ -33,18 +54,7 @@ class Place(ABC):
             )
 
     async def crash(self) -> None:
-        raise NotImplementedError
+        raise StateError("This session is not ours to kill.")
 
     async def restart(self) -> None:
-        raise NotImplementedError
-
-
-class Given(Place):
-    """A session that is open, and stays so."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-
-    @property
-    def session(self) -> Any:
-        return self._session
+        raise StateError("This session is not ours to start.")
