@@ -375,6 +375,22 @@ def test_the_system_counts_seconds_that_nobody_can_set() -> None:
     assert readings == sorted(readings)
 
 
+@pytest.mark.parametrize("agent_is", ["paused", "stopped"])
+def test_a_task_fails_at_its_deadline_by_the_log_too_though_the_clock_was_set_before(agent_is: str) -> None:
+    async def scenario(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("alice")
+        await (manager.pause_agent("alice") if agent_is == "paused" else manager.stop_agent("alice"))
+        task = await manager.send_task("alice", "go", timeout_seconds=60)
+        await asyncio.sleep(30)
+        clock.set(HOUR)
+        failed = await manager.wait_task(task)
+        assert failed.deadline_at is not None
+        assert failed.finished_at == pytest.approx(failed.deadline_at, abs=1)
+
+    clock = VirtualClock()
+    play(scenario, clock=clock)
+
+
 @pytest.mark.parametrize("seconds", [HOUR, -HOUR])
 def test_what_begins_after_the_clock_was_set_while_nothing_was_counted_takes_its_time(seconds: float) -> None:
     async def main() -> None:

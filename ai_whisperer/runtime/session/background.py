@@ -35,6 +35,11 @@ class Background:
         task.add_done_callback(lambda _: chore.close())  # it may have been cancelled before it could begin
         return task
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self._tasks)
+
     async def close(self) -> None:
         """Cancel what is left and return when it has ended. What it was to do is found again at the next start."""
         self._closed = True

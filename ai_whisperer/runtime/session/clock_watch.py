@@ -25,7 +25,10 @@ class ClockWatch:
         self.decided_at = clock.now()
 
     def look(self, *, counts: bool) -> None:
-        """Notice a wall clock that was set since the last look; `counts`: something is due by the session's time."""
+        """Notice a wall clock that was set since the last look.
+
+        `counts`: something is due by the session's time, or what was due is under way.
+        """
         clock = self._clock
         if not clock.offset and not clock.is_off:
             return  # as nearly always

@@ -143,7 +143,7 @@ class Kernel:
 
     def _look_at_clock(self) -> None:
         if not self.closing and self.log.failure is None:
-            self._watch.look(counts=self.timers.counts)
+            self._watch.look(counts=self.timers.counts or self.background.is_busy)
 
     def _tell_clock(self, cause: str, offset: int) -> None:
         self._watch.decided_at = at = self.clock.now()
