@@ -246,6 +246,27 @@ def test_a_message_whose_time_is_over_while_it_is_told_to_nobody_who_answers_wai
     play(scenario, refuses_after_the_message, tools=[dig])
 
 
+def test_a_message_whose_time_was_over_while_the_process_was_down_is_told_to_nobody() -> None:
+    def say(request: ModelRequest) -> Answer | str:
+        return call("ask_user", question="where?", timeout_seconds=20) if len(request.turns) == 1 else "dug here"
+
+    async def before(manager: AsyncAgentSessionManager) -> None:
+        await at_work(manager, tools=["ask_user"])
+        await manager.send_task(
+            "ann", "not so deep", task_id="m1", thread_id="garden", timeout_seconds=10, deliver="next_step"
+        )
+        await asyncio.sleep(60)
+
+    async def after(manager: AsyncAgentSessionManager) -> None:
+        ended = await manager.wait_task("m1")
+        assert ended.error is not None
+        assert (ended.id, ended.error.code) == ("m1", DeadlineError.code)
+        await manager.wait_task("t1")
+        assert [step.said for step in await manager.list_steps("t1")] == [None] * 3
+
+    play_over_crash(before, after, say, crash_after_seconds=6, down_for_seconds=100)
+
+
 def test_a_message_can_go_to_a_task_that_another_agent_has_delegated() -> None:
     def say(request: ModelRequest) -> Answer | str:
         if request.agent_id == "ann":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ai_whisperer.core.queueing import WorkQueue
 from ai_whisperer.domain.tasks import Said, StepRecord, TaskRecord
+from ai_whisperer.runtime.limits.deadlines import overdue
 
 
 class Steering:
@@ -38,10 +39,15 @@ class Steering:
         if waiting:
             self._threads[task.thread_id] = waiting
 
-    def said_to(self, task: TaskRecord) -> tuple[Said, ...] | None:
-        """What they have to say to this task, which is about to ask its model; None if nobody waits."""
+    def said_to(self, task: TaskRecord, *, now: float) -> tuple[Said, ...] | None:
+        """What they have to say to this task, which is about to ask its model; None if nobody waits.
+
+        Those whose time is over say nothing: they are about to fail.
+        """
         said = (
-            Said(task_id=each.id, text=each.prompt, parts=each.parts or ()) for each in self.tasks_in(task.thread_id)
+            Said(task_id=each.id, text=each.prompt, parts=each.parts or ())
+            for each in self.tasks_in(task.thread_id)
+            if overdue(each, now=now) is None
         )
         return tuple(said) or None
 

@@ -235,7 +235,7 @@ class RunningTask:
                 started_at=decision.at,
             )
             if steering := self._agent.work.steering:
-                step = replace(step, said=steering.said_to(self.journal.task))
+                step = replace(step, said=steering.said_to(self.journal.task, now=decision.at))
         else:
             self.journal.begin_again(decision, step)
             return
