@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -134,10 +135,9 @@ async def serve(settings: Settings) -> None:
             signal.raise_signal(signal.SIGTERM)
 
     async with running(settings, tools=TOOLS) as server:
-        _tell(server.address)
         loop.add_reader(_STDIN, read)
         try:
-            await server.serve_forever()
+            await server.serve_forever(partial(_tell, server.address))
         finally:
             loop.remove_reader(_STDIN)
 

@@ -107,13 +107,17 @@ class RunningServer:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
 
-    async def serve_forever(self) -> None:
-        """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread."""
+    async def serve_forever(self, tell_ready: Callable[[], None]) -> None:
+        """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread.
+
+        `tell_ready` is called when these signals let it leave cleanly. Who hears of the server earlier could kill it.
+        """
         loop = asyncio.get_running_loop()
         asked = loop.create_future()
         for number in _SIGNALS:
             loop.add_signal_handler(number, _resolve, asked)
         try:
+            tell_ready()
             await asyncio.wait([asked, self._host.failed], return_when=asyncio.FIRST_COMPLETED)
         finally:
             for number in _SIGNALS:

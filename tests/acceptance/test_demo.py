@@ -103,9 +103,9 @@ def test_a_model_that_does_otherwise_is_told_of_as_it_was() -> None:
 
 @pytest.fixture
 def playing(tmp_path: Path) -> Iterator[Process]:
-    """A demo that plays, with its server in another process."""
+    """A demo that plays, with its server in another process, which stays the same: its plug was pulled already."""
     with running("demo", "--data", str(tmp_path), "--model", "scripted", folder=tmp_path) as process:
-        process.line_with("started a task")
+        process.line_with("The server is back")
         yield process
 
 
