@@ -107,7 +107,7 @@ class RunningServer:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
 
-    async def serve_forever(self, tell_ready: Callable[[], None]) -> None:
+    async def serve_forever(self, tell_ready: Callable[[], None] = lambda: None) -> None:
         """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread.
 
         `tell_ready` is called when these signals let it leave cleanly. Who hears of the server earlier could kill it.

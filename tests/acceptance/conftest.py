@@ -15,6 +15,7 @@ import pytest
 from ai_whisperer.models.http import pool
 from tests.acceptance.client_stage import StagedServer
 from tests.acceptance.command_stage import Whisperer, serving
+from tests.acceptance.preloaded import preloaded
 from tests.acceptance.provider_stage import CLIENTS, KEY, use_client
 
 _numbers = count(1)
@@ -45,6 +46,13 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         patch.chdir(folder)
         yield
+
+
+@pytest.fixture(scope="package")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the path, with a `whisperer` that is quick to start."""
+    with preloaded(tmp_path_factory.mktemp("commands")) as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -68,14 +68,14 @@ def blocks_of(page: Path) -> Iterator[Block]:
 class Story:
     """The folder in which a page is played."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, commands: Path) -> None:
         self.folder = folder
         self.background: list[subprocess.Popen[str]] = []
         self.address = ""
         programs = Path(sys.executable).parent
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))},
-            "PATH": os.pathsep.join((str(programs), str(ROOT / "ui/node_modules/.bin"), os.environ["PATH"])),
+            "PATH": os.pathsep.join((str(commands), str(programs), str(ROOT / "ui/node_modules/.bin"), os.environ["PATH"])),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'examples'}",
             "WHISPERER_PORT": "0",
             "HOME": str(folder),
@@ -148,8 +148,15 @@ class Story:
         return codes
 
 
-def play(page: Path, blocks: Iterable[Block], folder: Path, *, environment: Mapping[str, str] | None = None) -> None:
-    story = Story(folder)
+def play(
+    page: Path,
+    blocks: Iterable[Block],
+    folder: Path,
+    commands: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    story = Story(folder, commands)
     story.environment |= environment or {}
     try:
         for block in blocks:
@@ -163,7 +170,9 @@ def play(page: Path, blocks: Iterable[Block], folder: Path, *, environment: Mapp
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_every_block_of_the_page_runs(
+    page: Path, tmp_path: Path, commands: Path, request: pytest.FixtureRequest
+) -> None:
     blocks = [block for block in blocks_of(page) if block.language != "text"]
     is_of_postgresql = any("$DATABASE" in block.text for block in blocks)
     database = request.getfixturevalue("database") if is_of_postgresql else ""
@@ -174,7 +183,7 @@ def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, request: pytes
                 pytest.skip(WHY_NOT)
             ray = stack.enter_context(running_ray(1))
             environment |= {**ray.environment, "RAY": ray.address}
-        play(page, blocks, tmp_path, environment=environment)
+        play(page, blocks, tmp_path, commands, environment=environment)
 
 
 def is_program(block: Block) -> bool:
@@ -196,8 +205,11 @@ def has_programs_after_commands(page: Path) -> bool:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if has_programs_after_commands(page)], ids=lambda page: page.name
 )
-def test_the_programs_of_the_page_run_for_a_reader_who_did_not_try_the_rest(page: Path, tmp_path: Path) -> None:
-    play(page, (block for block in blocks_of(page) if is_program(block) or is_needed_by_programs(block)), tmp_path)
+def test_the_programs_of_the_page_run_for_a_reader_who_did_not_try_the_rest(
+    page: Path, tmp_path: Path, commands: Path
+) -> None:
+    blocks = (block for block in blocks_of(page) if is_program(block) or is_needed_by_programs(block))
+    play(page, blocks, tmp_path, commands)
 
 
 def files_that_nobody_runs(page: Path) -> list[str]:
@@ -213,11 +225,11 @@ def test_every_program_that_stands_in_a_file_is_run(page: Path) -> None:
     assert files_that_nobody_runs(page) == []
 
 
-def test_a_block_that_fails_is_found(tmp_path: Path) -> None:
+def test_a_block_that_fails_is_found(tmp_path: Path, commands: Path) -> None:
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
-        Story(tmp_path).play(Block("python", "", "1 / 0", 1))
+        Story(tmp_path, commands).play(Block("python", "", "1 / 0", 1))
     with pytest.raises(AssertionError, match="nobody knows how"):
-        Story(tmp_path).play(Block("cobol", "", "", 1))
+        Story(tmp_path, commands).play(Block("cobol", "", "", 1))
 
 
 def test_the_python_page_has_every_name_that_can_be_imported_and_defaults_as_they_are_written() -> None:

@@ -9,10 +9,10 @@ import asyncio
 import os
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .harness import Run, Witness
+from .harness import Death, Run, Witness
 from .planted_bugs import BUGS_OF_MANY_DEATHS
 
 KILLS = int(os.environ.get("WHISPERER_CRASH_RAPID_KILLS", "15"))
@@ -20,17 +20,17 @@ SEED = int(os.environ.get("WHISPERER_CRASH_SEED", "1"))
 LONGEST_LIFE_SECONDS = 0.3
 
 
-async def kill_often(run: Run) -> None:
-    chance = random.Random(SEED)
-    for _ in range(KILLS):
+async def kill_often(run: Run, deaths: Iterable[Death]) -> None:
+    for death in deaths:
         if not run.ended and not run.findings:
-            await run.start(chance.uniform(0.05, LONGEST_LIFE_SECONDS))
+            await run.start(death)
     await run.finish()
 
 
 def test_rapid_kills_set_no_task_aside(witness: Witness, tmp_path: Path, report: Callable[[str], None]) -> None:
     run = Run(witness, tmp_path / "rapid", workload="crowd")
-    asyncio.run(kill_often(run))
+    chance = random.Random(SEED)
+    asyncio.run(kill_often(run, (chance.uniform(0.05, LONGEST_LIFE_SECONDS) for _ in range(KILLS))))
     report(f"rapid kills: {len(run.deaths)} deaths with 30 tasks under way, {len(run.findings)} things wrong")
     assert not run.findings, run.told
 
@@ -39,8 +39,12 @@ def test_the_rule_that_counts_every_start_is_found(
     witness: Witness, tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     (name,) = BUGS_OF_MANY_DEATHS
+    deaths = ["tool.acting:1"] * 4  # all tasks are started by then, however busy the machine is
+    right = Run(witness, tmp_path / "right", workload="crowd")
+    asyncio.run(kill_often(right, deaths))
+    assert not right.findings, right.told
     run = Run(witness, tmp_path / name, workload="crowd", planted_bug=name)
-    asyncio.run(kill_often(run))
+    asyncio.run(kill_often(run, deaths))
     found = [finding for finding in run.findings if re.search(BUGS_OF_MANY_DEATHS[name].finding, finding)]
     report(f"planted bug {name}: {len(found)} dead letters after {len(run.deaths)} deaths")
-    assert found
+    assert found, run.told
