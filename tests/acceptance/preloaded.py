@@ -1,8 +1,8 @@
 """Commands in processes that need not import anything: one that has it all imported is forked for each.
 
-A shim stands in the place of the program on the path. It hands over what a process is given (arguments, environment, folder
-and standard streams), passes signals on, and ends with the code of the command. What is a program of its own, as a server
-that is to be killed, runs as such.
+A shim stands in the place of the program on the path. It hands over what a process is given (arguments, environment,
+folder and standard streams), passes signals on, and ends with the code of the command. What is a program of its own, as
+a server that is to be killed, runs as such.
 """
 
 from __future__ import annotations
@@ -103,15 +103,16 @@ def _run(connection: socket.socket) -> NoReturn:
         code = main(arguments)
         atexit._run_exitfuncs()
         sys.stdout.flush()
-    except BaseException:
-        traceback.print_exc()  # as the program of its own would
+    except BaseException:  # noqa: BLE001 - told as a program of its own would, whatever it was
+        traceback.print_exc()
     finally:
         connection.send(str(code).encode())
         os._exit(code)
 
 
 def _stream(number: int) -> io.TextIOWrapper:
-    return open(number, "r" if number == 0 else "w", buffering=1 if number == 2 else -1, encoding="utf-8", closefd=False)
+    mode, buffering = ("r" if number == 0 else "w"), (1 if number == 2 else -1)
+    return open(number, mode, buffering=buffering, encoding="utf-8", closefd=False)
 
 
 if __name__ == "__main__":

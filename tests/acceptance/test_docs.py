@@ -72,10 +72,10 @@ class Story:
         self.folder = folder
         self.background: list[subprocess.Popen[str]] = []
         self.address = ""
-        programs = Path(sys.executable).parent
+        places = (commands, Path(sys.executable).parent, ROOT / "ui/node_modules/.bin", os.environ["PATH"])
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))},
-            "PATH": os.pathsep.join((str(commands), str(programs), str(ROOT / "ui/node_modules/.bin"), os.environ["PATH"])),
+            "PATH": os.pathsep.join(map(str, places)),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'examples'}",
             "WHISPERER_PORT": "0",
             "HOME": str(folder),
