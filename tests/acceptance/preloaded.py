@@ -111,8 +111,8 @@ def _run(connection: socket.socket) -> NoReturn:
 
 
 def _stream(number: int) -> io.TextIOWrapper:
-    mode, buffering = ("r" if number == 0 else "w"), (1 if number == 2 else -1)
-    return open(number, mode, buffering=buffering, encoding="utf-8", closefd=False)
+    buffering = 1 if number == 2 else -1
+    return open(number, "r" if number == 0 else "w", buffering=buffering, encoding="utf-8", closefd=False)
 
 
 if __name__ == "__main__":
