@@ -24,6 +24,11 @@ async def note(text: str = "", items: list[Any] | None = None) -> str:
     return f"{len(text)} characters, {len(items or ())} items"
 
 
+def longest_of(client: str) -> float:
+    """How long the event loop may be held up; by the library's client, whose work is not ours, three times as long."""
+    return LONGEST if client == OWN_CLIENT else 3 * LONGEST
+
+
 def longest_for(answer: bytes, folder: Path, client: str) -> float:
     """The longest callback, in readings of the document, of a task whose model gives this answer, then a short one."""
     found: list[float] = []
@@ -40,7 +45,7 @@ def longest_for(answer: bytes, folder: Path, client: str) -> float:
                     await manager.flushed()
                 assert task.state in (TaskState.COMPLETED, TaskState.FAILED)
                 found.append(longest.readings)
-                if found[-1] <= LONGEST:
+                if found[-1] <= longest_of(client):
                     break
                 assert len(server.received) >= number + 2
             subscription.close()
@@ -67,7 +72,7 @@ def test_no_answer_holds_the_event_loop_up(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [list(ANSWERS)[number] for number in spread(len(ANSWERS) - 1, usual=18, first=0)])
 def test_no_answer_that_the_library_reads_holds_the_event_loop_up(kind: str, tmp_path: Path) -> None:
     """What is after the client is the same for both, so some are enough."""
-    assert longest_for(ANSWERS[kind], tmp_path, LIBRARY_CLIENT) <= LONGEST
+    assert longest_for(ANSWERS[kind], tmp_path, LIBRARY_CLIENT) <= longest_of(LIBRARY_CLIENT)
 
 
 @pytest.mark.parametrize("kind", TEXTS)
