@@ -376,6 +376,12 @@ class StoreFailedError(StoreError):
     code = "store_failed"
 
 
+class NodeFencedError(StoreFailedError):
+    """The other nodes took this one for dead, so it stopped. Nothing accepted is lost: ask another node."""
+
+    code = "node_fenced"
+
+
 class StoreRefusedError(StoreError):
     """The store refused a change. Nothing of it was written, and nothing else was touched."""
 

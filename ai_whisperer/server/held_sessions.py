@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from ai_whisperer.cluster.membership import Membership
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.tasks import StepRecord
-from ai_whisperer.errors import ClosedError
+from ai_whisperer.errors import ClosedError, NodeFencedError
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.collector import Leftovers
 from ai_whisperer.server.held_session import HeldSession
@@ -123,7 +123,7 @@ class HeldSessions:
         if (failure := self._store.health.failure) is not None:
             raise failure
         if not self.membership.is_sure:
-            raise ClosedError("The other nodes took this one for dead, so it ends. Ask another.")
+            raise NodeFencedError
 
     def _check_open(self) -> None:
         if self._closing:

@@ -98,6 +98,32 @@ def test_a_node_that_was_frozen_writes_nothing_and_stops_with_a_sentence(
         asyncio.run(scenario(a, b))
 
 
+def test_clients_of_a_node_that_was_frozen_go_on_at_the_next_address(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(a: Node, b: Node) -> None:
+        await set_to_work(a, "s", tasks=0)
+        several = Client(f"{a.url},{b.url}", TOKEN, session_id="s", reconnect_seconds=30)
+        async with several, b.client("s") as other, b.client("t") as through_b:
+            await several.create_session("t")
+            await through_b.create_agent("bob")  # b passes this on to a
+            a.freeze()
+            reading = asyncio.create_task(several.list_agents())
+            sending = asyncio.create_task(several.send_task("ann", "go", task_id="t0"))
+            await eventually(other.list_agents)
+            a.thaw()
+            assert [each.agent_id for each in await reading] == ["ann"]
+            assert (await sending).id == "t0"
+            assert [each.agent_id for each in await through_b.list_agents()] == ["bob"]
+        ended = await asyncio.to_thread(a.process.ended)
+        assert ended.code == 1
+        place = database.partition("://")[2].rpartition("@")[2].partition("/")[0]
+        assert place not in ended.err.partition("the store has failed")[2], "the address of the database is told"
+
+    with nodes(database, tmp_path, "a", "b") as (a, b):
+        asyncio.run(scenario(a, b))
+
+
 def test_a_node_that_is_drained_gives_its_sessions_away_and_no_task_counts_as_crashed(
     postgresql_server: Server, database: str, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from asyncpg import Connection
 
 from ai_whisperer.domain.cluster import NodeState
-from ai_whisperer.errors import SessionElsewhereError, StoreFailedError
+from ai_whisperer.errors import NodeFencedError, SessionElsewhereError
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.pool import Readers
 from ai_whisperer.store.postgresql.registry import node_from
@@ -143,7 +143,7 @@ class Placing:
         nodes = [node_from(tuple(row)) for row in rows]
         own = next((each for each in nodes if each.id == self.host_id), None)
         if own is None:
-            raise StoreFailedError("The database no longer has this node, so it stops; its log says why.")
+            raise NodeFencedError("The database no longer has this node, so it stops; its log says why.")
         takers = [each for each in nodes if each.serves and each.state is NodeState.JOINED]
         other = max(takers, key=lambda each: each.strength, default=None)
         if own.state is not NodeState.JOINED:
