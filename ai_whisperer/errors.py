@@ -335,6 +335,12 @@ class StoreLostError(StoreError):
     code = "store_lost"
 
 
+class StoreMovedError(StoreError):
+    """The sessions of the data folder were copied to PostgreSQL. Give its address with --store."""
+
+    code = "store_moved"
+
+
 class ArchiveError(StoreError):
     """The file of a backup or of an exported session cannot be used. Nothing was changed."""
 
