@@ -314,16 +314,18 @@ class SessionHost(HeldSessions):
                 await self._store.flushed()
                 agents = await self._store.agents_in(record.id)
                 await self._store.claim(record.id)  # whoever had it may have let it go just before
-                if self._work is not None:
-                    await asyncio.to_thread(remove_work_of, self._work, record.id)
+                are_gone = self._work is None or await asyncio.to_thread(remove_work_of, self._work, record.id)
                 await self._store.delete_session(record.id)
-            await self._store.release(record.id)
+            await self._store.release(record.id, files_left=not are_gone)
         finally:
             self._reads.when_seen(lambda: self._deleting.discard(record.id))
         return SessionSummary(**asdict(record), agents=agents)
 
     async def remove_left_files(self) -> None:
-        """Remove the files here of sessions that were deleted at other nodes; raises `StoreError` if it cannot ask."""
+        """Remove the files here of sessions that were deleted at other nodes, or that could not be removed before.
+
+        Raises `StoreError` if it cannot ask which these are.
+        """
         if self._work is None:
             return
         for session_id in await self.membership.deleted_elsewhere():
@@ -333,12 +335,13 @@ class SessionHost(HeldSessions):
                         continue  # somebody makes it anew here
                 except SessionElsewhereError:
                     continue
+                are_gone = True
                 try:
                     if await self._record(session_id) is None and await self._has_no_log(session_id):
-                        _log.info("the files of session %s are removed, which was deleted at another node", session_id)
-                        await asyncio.to_thread(remove_work_of, self._work, session_id)
+                        _log.info("the files of session %s are removed, which was deleted", session_id)
+                        are_gone = await asyncio.to_thread(remove_work_of, self._work, session_id)
                 finally:
-                    await self._store.release(session_id)
+                    await self._store.release(session_id, files_left=not are_gone)
 
     async def _has_no_log(self, session_id: str) -> bool:
         return not await self._store.notifications(session_id, after=0, limit=1)

@@ -167,11 +167,11 @@ class PostgresqlStore(StoreParts):
             self._writer.forget(session_id)
         return taken
 
-    async def release(self, session_id: str) -> None:
+    async def release(self, session_id: str, *, files_left: bool = False) -> None:
         if self.placing is not None:
             await self._groups.flushed()
             if self._groups.failure is None:
-                await self.placing.release(session_id)
+                await self.placing.release(session_id, files_left=files_left)
 
     def pinned(self, session_id: str) -> AbstractContextManager[None]:
         return nullcontext() if self.placing is None else self.placing.pinned(session_id)
