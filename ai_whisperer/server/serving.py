@@ -60,6 +60,9 @@ if TYPE_CHECKING:
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
 
+TOOLS_LEFT_OUT = "Tools are left out."
+"""How a line of the log begins that says which files of tools are not used, and why."""
+
 LAST_REQUESTS_SECONDS = 3
 """So long requests under way may take when the server leaves."""
 
@@ -152,7 +155,7 @@ async def running(
     check_binding(settings)
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
-        _log.error("Tools are left out. %s", error)
+        _log.error("%s %s", TOOLS_LEFT_OUT, error)
     _check_not_served(settings.data)
     check_work(settings)
     listening = listen(settings)
