@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from ai_whisperer.cluster.membership import ALONE, Membership
 from ai_whisperer.core.limits import Stated, changed, limits_from
-from ai_whisperer.core.paging import can_be_id, checked_id
+from ai_whisperer.core.paging import can_be_id, checked_session_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.clock import TimedIds
 from ai_whisperer.domain.limits import SessionLimits
@@ -158,7 +158,7 @@ class SessionHost(HeldSessions):
             check_text("title", title, max_bytes=1000)
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
-        checked_id(session_id)
+        checked_session_id(session_id)
         if not await self._claimed_new(session_id):
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         self._check_open()
@@ -190,7 +190,7 @@ class SessionHost(HeldSessions):
             return
         if await self._record(session_id) is None and not self._is_closed_off(session_id):
             self._check_open()
-            checked_id(session_id)
+            checked_session_id(session_id)
             if await self._claimed_new(session_id):
                 self._submitted(self._new(principal, session_id), SessionLimits())
 
@@ -279,6 +279,8 @@ class SessionHost(HeldSessions):
         Raises `DuplicateIdError`, or `ArchiveError`.
         """
         self._check_open()
+        if session_id is not None:
+            checked_session_id(session_id)
         report = await self._store.import_session(
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )

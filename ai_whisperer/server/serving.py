@@ -106,6 +106,10 @@ class RunningServer:
         """A look at the steps of the tasks that run now. While the server leaves it can be taken too."""
         return self._host.steps_under_way()
 
+    def unfinished(self) -> dict[str, int]:
+        """By agent, how many tasks go on or wait for their turn."""
+        return self._host.unfinished()
+
     async def failure(self) -> BaseException:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
@@ -180,7 +184,8 @@ async def running(
         if settings.agent_log is not None:
             stack.callback(export_agents(settings.agent_log, settings))
         templates = templates_of(settings, check_model=name_check(model_factory))
-        await asyncio.to_thread(_tell_broken, templates)
+        if not temporary:  # whoever wants one of them is told; others have asked for something else
+            await asyncio.to_thread(_tell_broken, templates)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
