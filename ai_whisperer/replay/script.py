@@ -164,7 +164,7 @@ class _Reader:
         except (msgspec.DecodeError, RecursionError) as error:
             if text[:1] in _BEGIN_JSON and not isinstance(error, RecursionError):
                 raise self._wrong(
-                    f"'{text[:80]}' begins like JSON, but is not valid: {error}. Correct it, or put a text in quotation marks."
+                    f"'{text[:80]}' begins like JSON, but is not valid: {error}. Correct it, or put a text in quotes."
                 ) from error
             return text
 

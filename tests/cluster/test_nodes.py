@@ -16,6 +16,7 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.client import Client
+from ai_whisperer.client.events import EventStream
 from ai_whisperer.cluster.joining import join
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import NodeCard
@@ -98,6 +99,16 @@ def test_a_node_that_was_frozen_writes_nothing_and_stops_with_a_sentence(
         asyncio.run(scenario(a, b))
 
 
+async def told_of(stream: EventStream, task_id: str) -> list[int]:
+    """The numbers of what is told until that task has ended."""
+    seqs = []
+    async for note in stream:
+        seqs.append(note.seq)
+        if note.name == "async.task.completed" and note.params["taskId"] == task_id:
+            break
+    return seqs
+
+
 def test_clients_of_a_node_that_was_frozen_go_on_at_the_next_address(
     postgresql_server: Server, database: str, tmp_path: Path
 ) -> None:
@@ -107,6 +118,8 @@ def test_clients_of_a_node_that_was_frozen_go_on_at_the_next_address(
         async with several, b.client("s") as other, b.client("t") as through_b:
             await several.create_session("t")
             await through_b.create_agent("bob")  # b passes this on to a
+            stream = several.events(after=0)
+            following = asyncio.create_task(told_of(stream, "t0"))
             a.freeze()
             reading = asyncio.create_task(several.list_agents())
             sending = asyncio.create_task(several.send_task("ann", "go", task_id="t0"))
@@ -114,6 +127,9 @@ def test_clients_of_a_node_that_was_frozen_go_on_at_the_next_address(
             a.thaw()
             assert [each.agent_id for each in await reading] == ["ann"]
             assert (await sending).id == "t0"
+            seqs = await following
+            assert seqs == list(range(1, len(seqs) + 1)), "something is missing, or came twice"
+            await stream.close()
             assert [each.agent_id for each in await through_b.list_agents()] == ["bob"]
         ended = await asyncio.to_thread(a.process.ended)
         assert ended.code == 1
