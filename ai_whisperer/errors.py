@@ -335,6 +335,12 @@ class StoreLostError(StoreError):
     code = "store_lost"
 
 
+class StoreMovedError(StoreError):
+    """The sessions of the data folder were copied to PostgreSQL. Give its address with --store."""
+
+    code = "store_moved"
+
+
 class ArchiveError(StoreError):
     """The file of a backup or of an exported session cannot be used. Nothing was changed."""
 
@@ -374,6 +380,12 @@ class StoreFailedError(StoreError):
     """A commit failed, so the runtime stopped. Fix the cause and start again; nothing accepted is lost."""
 
     code = "store_failed"
+
+
+class NodeFencedError(StoreFailedError):
+    """The other nodes took this one for dead, so it stopped. Nothing accepted is lost: ask another node."""
+
+    code = "node_fenced"
 
 
 class StoreRefusedError(StoreError):

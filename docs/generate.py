@@ -252,7 +252,16 @@ def _python() -> Iterator[str]:
     for module, name in CLASSES:
         yield from _class(name, getattr(import_module(module), name))
     yield from ["", "## Functions", ""]
-    for name in ("tool", "load_template", "accept_loss", "backup", "restore", "export_session", "import_into_folder"):
+    for name in (
+        "tool",
+        "load_template",
+        "accept_loss",
+        "use_folder",
+        "backup",
+        "restore",
+        "export_session",
+        "import_into_folder",
+    ):
         yield from _function(name, getattr(ai_whisperer, name))
     yield from ["", "## Scripting", "", inspect.getdoc(scripting) or ""]
     for name in scripting.__all__:

@@ -25,6 +25,7 @@ _PATIENCE_SECONDS = 5.0
 """So long another process may hold the data folder before it has said where its server is, or after it took it down."""
 _PAUSE_SECONDS = 0.1
 _LOOK_SECONDS = 0.5
+_SHOWN = 5
 
 
 class ServerLeftError(Exception):
@@ -96,6 +97,13 @@ class _Search:
             values, host="127.0.0.1", port=0, tls_certificate=None, tls_key=None, model=for_workflows(self._choice)
         )
         server = await stack.enter_async_context(running(own, tools=self._tools, temporary=True))
+        left = server.unfinished()
+        if left and not self._call.output.as_json:
+            named = ", ".join(f"{count} of {agent}" for agent, count in list(left.items())[:_SHOWN])
+            more = f" and of {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+            self._call.output.note(
+                f"Tasks that an earlier command left unfinished continue now: {named}{more}. See them: whisperer tasks"
+            )
         client = Client(server.address.url, server.address.token, session_id=values.session)
         return AnyServer(await stack.enter_async_context(client), {}, server.failure)
 

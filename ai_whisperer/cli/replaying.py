@@ -14,10 +14,11 @@ from types import TracebackType
 from typing import Any
 
 from ai_whisperer.client import Client
-from ai_whisperer.errors import StateError, WhispererError
+from ai_whisperer.errors import ScriptError, StateError, WhispererError
 from ai_whisperer.replay.place import Place
 from ai_whisperer.replay.script import Script
 from ai_whisperer.server.address import Address, find_address
+from ai_whisperer.server.serving import TOOLS_LEFT_OUT
 from ai_whisperer.setting_sources import without_settings
 
 _STARTING_SECONDS = 60.0
@@ -107,7 +108,18 @@ class OwnServer(Place):
             told = self._errors.read_text(encoding="utf-8", errors="replace").strip().removeprefix("whisperer: ")
             raise WhispererError(f"The server of the script did not start. {told}")
         self._port = int(address.url.rpartition(":")[2])
+        self._check_tools()
         return address
+
+    def _check_tools(self) -> None:
+        """Raise `ScriptError` if a file of tools could not be loaded: nobody would know why its tools are missing."""
+        told = self._errors.read_text(encoding="utf-8", errors="replace").splitlines() if self._script.tools else []
+        left_out = [line.partition(TOOLS_LEFT_OUT)[2].strip() for line in told if TOOLS_LEFT_OUT in line]
+        if left_out:
+            words = " ".join(dict.fromkeys(left_out))
+            for path in self._script.tools:  # as the script names it, not its copy
+                words = words.replace(str(self._tools / path.name), str(path))
+            raise ScriptError(f"{self._script.name}: {words}")
 
     async def _stop(self) -> None:
         process = self._running

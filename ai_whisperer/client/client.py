@@ -248,9 +248,12 @@ class Client(ClientTasks):
         """The nodes that share the database of the server; raises `NoClusterError` if it is in a data folder."""
         return await self._call(cluster.GET_CLUSTER_STATUS, cluster.GetClusterStatus())
 
-    async def drain_node(self, node: str) -> ClusterStatus:
-        """Let a node give all its sessions to others. Only the principal `local` may."""
-        return await self._call(cluster.DRAIN_NODE, cluster.DrainNode(node=node))
+    async def drain_node(self, node: str, *, force: bool = False) -> ClusterStatus:
+        """Let a node give all its sessions to others. Only the principal `local` may.
+
+        Raises `StateError` if no other takes sessions, unless it is to be done by `force`.
+        """
+        return await self._call(cluster.DRAIN_NODE, cluster.DrainNode(node=node, force=force))
 
     async def move_session(self, session_id: str, node: str) -> PlacedSession:
         """Let a session go to that node; returns where it is then. Only the principal `local` may."""

@@ -69,8 +69,11 @@ class Membership(Protocol):
 
     async def status(self) -> ClusterStatus: ...
 
-    async def drain(self, name: str) -> ClusterStatus:
-        """Let a node give its sessions to others; raises `UnknownNodeError`."""
+    async def drain(self, name: str, *, force: bool = False) -> ClusterStatus:
+        """Let a node give its sessions to others; raises `UnknownNodeError`.
+
+        Raises `StateError` if there is no other that takes them, unless it is to be done by `force`.
+        """
         ...
 
     async def move(self, session_id: str, name: str, *, patience_seconds: float) -> PlacedSession:
@@ -113,7 +116,7 @@ class Alone:
     async def status(self) -> ClusterStatus:
         raise NoClusterError(_HOW_TO)
 
-    async def drain(self, name: str) -> ClusterStatus:  # noqa: ARG002
+    async def drain(self, name: str, *, force: bool = False) -> ClusterStatus:  # noqa: ARG002
         raise NoClusterError(_HOW_TO)
 
     async def move(self, session_id: str, name: str, *, patience_seconds: float) -> PlacedSession:  # noqa: ARG002
@@ -224,7 +227,17 @@ class Member:
     async def status(self) -> ClusterStatus:
         return await self._asked(self._desk.status)
 
-    async def drain(self, name: str) -> ClusterStatus:
+    async def drain(self, name: str, *, force: bool = False) -> ClusterStatus:
+        if not force:
+            takers = [
+                each.name for each in (await self.status()).nodes if each.serves and each.state is NodeState.JOINED
+            ]
+            if takers == [name]:
+                raise StateError(
+                    f"The node '{name}' is the last that takes sessions: there is no other to which it could give its "
+                    "own; nothing was changed. Start another first. With --force (force) its sessions wait until a "
+                    "node takes them."
+                )
         is_there = await self._asked(lambda: self._desk.drain(name))
         status = await self.status()
         if not is_there:

@@ -35,6 +35,17 @@ def checked_id(given: str) -> str:
     return given
 
 
+def checked_session_id(given: str) -> str:
+    """The id, if a new session may have it; raises `InvalidInputError`. It stands in the addresses of pages."""
+    checked_id(given)
+    if not {".", ".."}.isdisjoint(given.replace("\\", "/").split("/")):
+        raise InvalidInputError(
+            f"{given[:50]!r} is a path, and cannot be the id of a session: its page could not be opened. Give it a "
+            "name such as 'report'; nothing was made."
+        )
+    return given
+
+
 def can_be_id(given: object) -> bool:
     """Whether something could be the id of something kept: text, and such that can be written down."""
     if not isinstance(given, str) or "\0" in given:

@@ -23,6 +23,7 @@ MEANINGS = {
     "event": "The name of the event.",
     "eventId": "The id of the event.",
     "file": "The path of the file, on the machine of the server.",
+    "force": "Whether the last node that takes sessions is drained, too.",
     "holder": "What others see of who has the lock; `user` unless given.",
     "hopLimit": "How many answers of agents in a row may ask further members.",
     "intervalSeconds": "How long from one due time to the next.",

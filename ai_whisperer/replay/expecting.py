@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.replay import lines
@@ -61,11 +62,17 @@ class Expectations:
                         await asyncio.sleep(LOOK_SECONDS)
                         found, seen = await self._look(line)
         except TimeoutError:
-            raise UnmetError(f"it did not come within {within:g} s. {_instead(seen)}") from None
+            raise UnmetError(f"it did not come within {within:g} s. {await self._meanwhile(line, seen)}") from None
         if found and line.never:
             raise UnmetError(f"this has come, and must not: {_listed(seen)}")
         if not (found or line.never):
             raise UnmetError(_instead(seen))
+
+    async def _meanwhile(self, line: lines.Expect, seen: list[str]) -> str:
+        """What there is in place of what is expected; of an answer, what the agent does that owes it."""
+        if not isinstance(line, lines.ExpectAnswer | lines.ExpectFailure):
+            return _instead(seen)
+        return f"{doing(await plain(self._session().get_agent_status(line.agent)))}."
 
     async def _answered(self, line: lines.ExpectAnswer | lines.ExpectFailure) -> tuple[bool, list[str]]:
         """Whether the answer to what was said last is as expected, once it is there; and what it is."""
@@ -123,6 +130,21 @@ class Expectations:
             ]
             after = notes[-1].seq
         return found
+
+
+def doing(status: AgentStatus) -> str:
+    """What an agent does and waits for, in words."""
+    waits = ", ".join((*status.waiting_for, *status.paused_for))
+    words = {
+        f"{len(status.running_tasks)} running": status.running_tasks,
+        f"{status.queue_size} queued": status.queue_size,
+        f"{status.unread_mail} unread mail": status.unread_mail,
+        f"waits for {waits}": waits,
+        f"lacks the tools {', '.join(status.missing_tools)}": status.missing_tools,
+        f"asks its model again: {status.retry_reason}": status.retry_at is not None,
+        status.reason: status.reason,
+    }
+    return f"{status.agent_id} ({status.state}): {', '.join(each for each, is_so in words.items() if is_so)}"
 
 
 def _part_of(mail: Any, part: str) -> str:

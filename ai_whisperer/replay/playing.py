@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.errors import UnknownAgentError, WhispererError
 from ai_whisperer.replay import lines
-from ai_whisperer.replay.expecting import LOOK_SECONDS, Expectations, UnmetError, plain
+from ai_whisperer.replay.expecting import LOOK_SECONDS, Expectations, UnmetError, doing, plain
 from ai_whisperer.replay.place import Given, Place
 from ai_whisperer.replay.script import Script, parse_script, read_script
 
 PATIENCE_SECONDS = 60.0
 _MOST_MAILS = 1000
+_SHOWN = 5
 
 
 class Played(Struct, frozen=True, kw_only=True):
@@ -171,8 +172,18 @@ class _Player:
                         return
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
-            who = line.agent or "everybody"
-            raise UnmetError(f"{who} still had something to do after {self._patience_seconds:g} s.") from None
+            raise UnmetError(await self._still_at_work(line.agent)) from None
+
+    async def _still_at_work(self, agent: str | None) -> str:
+        """Who has something to do, and what for."""
+        found = self._session.list_agents() if agent is None else self._session.get_agent_status(agent)
+        seen: AgentStatus | Sequence[AgentStatus] = await plain(found)
+        statuses = [seen] if isinstance(seen, AgentStatus) else seen
+        at_work = [each for each in statuses if each.running_tasks or each.queue_size or each.unread_mail]
+        told = "; ".join(doing(each) for each in at_work[:_SHOWN])
+        more = f"; and {len(at_work) - _SHOWN} more" if len(at_work) > _SHOWN else ""
+        who = agent or "everybody"
+        return f"{who} still had something to do after {self._patience_seconds:g} s. {told}{more}".rstrip()
 
 
 _DOING: Mapping[type[lines.Line], Callable[[_Player, Any], Awaitable[None]]] = {

@@ -155,7 +155,18 @@ class _Reader:
         if not begins or begins[0].start():
             raise self._wrong(f"'{text}' is no KEY=VALUE. Write for instance `agent {name} from coder model=scripted`.")
         ends = [each.start() for each in begins[1:]] + [len(text)]
-        return {found[1]: _value(text[found.end() : end].strip()) for found, end in zip(begins, ends, strict=True)}
+        return {found[1]: self._value(text[found.end() : end].strip()) for found, end in zip(begins, ends, strict=True)}
+
+    def _value(self, text: str) -> Any:
+        """JSON if it is, else the text itself; what begins as an object or a list was meant to be JSON."""
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            if text[:1] in _BEGIN_JSON and not isinstance(error, RecursionError):
+                raise self._wrong(
+                    f"'{text[:80]}' begins like JSON, but is not valid: {error}. Correct it, or put a text in quotes."
+                ) from error
+            return text
 
     def room(self, argument: str, _: str) -> None:
         found = re.fullmatch(rf"({_NAME})\s+of\s+(.+)", argument)
@@ -174,7 +185,7 @@ class _Reader:
     def broadcast(self, argument: str, _: str) -> None:
         event, _, data = argument.partition(" ")
         self._named(event, 'broadcast alert {"disk": 90}')
-        self._add(lines.Broadcast, event=event, data=_value(data.strip()) if data.strip() else None)
+        self._add(lines.Broadcast, event=event, data=self._value(data.strip()) if data.strip() else None)
 
     def act(self, argument: str, _: str) -> None:
         action = self._written.split()[0]
@@ -338,6 +349,7 @@ class _Reader:
         return path.resolve()
 
 
+_BEGIN_JSON = ("{", "[")
 _TEST = re.compile(r"(.*?)\s+(contains|is|matches)(?:\s+(.*))?", re.DOTALL)
 _READERS: Mapping[str, Callable[[_Reader, str, str], None]] = {
     "agent": _Reader.agent,
@@ -369,14 +381,6 @@ _EXPECTED = (
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in re.split(r"[,\s]+", text) if name)
-
-
-def _value(text: str) -> Any:
-    """JSON if it is, else the text itself."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return text
 
 
 def _unquoted(text: str) -> str:

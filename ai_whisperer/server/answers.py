@@ -280,7 +280,7 @@ async def get_cluster_status(caller: Caller, _: cluster.GetClusterStatus) -> Clu
 @answers(cluster.DRAIN_NODE)
 async def drain_node(caller: Caller, params: cluster.DrainNode) -> ClusterStatus:
     _check_local(caller, "drain nodes")
-    return await caller.host.membership.drain(params.node)
+    return await caller.host.membership.drain(params.node, force=params.force)
 
 
 @answers(cluster.MOVE_SESSION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from random import SystemRandom
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ai_whisperer.domain.clock import SystemClock, TimedIds
+from ai_whisperer.errors import NodeFencedError
 from ai_whisperer.protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
 from ai_whisperer.protocol.subscriptions import EXPLICIT, NOTIFICATIONS
 from ai_whisperer.server import page
@@ -28,8 +30,8 @@ from ai_whisperer.server.gateway import wire
 from ai_whisperer.server.gateway.door import ChannelSocket, Door
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics, NodeFigures
-from ai_whisperer.server.outbox import Socket
-from ai_whisperer.server.socket import socket_of
+from ai_whisperer.server.outbox import CLOSED_AS_FENCED, Socket
+from ai_whisperer.server.socket import ClientSocket, socket_of
 from ai_whisperer.settings import Settings
 from ai_whisperer.version import __version__
 
@@ -79,6 +81,8 @@ class Application:
         self._gateway = gateway
         self._metrics = Metrics(lambda: host.open_sessions, self._node_figures)
         self._audiences = Audiences(NotificationFrames(), self._metrics)
+        self._sockets: set[ClientSocket] = set()
+        host.failed.add_done_callback(self._send_away)
         self._routes = Starlette(
             routes=[
                 *(Route(path, self._page) for path in page.PATHS),
@@ -181,16 +185,36 @@ class Application:
         message = f"There is nothing at {request.url.path[:_SHOWN_PATH]}. There are /, /ws, /healthz and /metrics.\n"
         return PlainTextResponse(message, status_code=404)
 
+    def _send_away(self, failed: asyncio.Future[BaseException]) -> None:
+        """Let the clients of a node that was taken for dead ask another at once, in place of telling them an error.
+
+        What they asked may have taken effect, or the node that took over may do it: a lost connection says just that.
+        """
+        if not failed.cancelled() and isinstance(failed.result(), NodeFencedError):
+            for socket in self._sockets:
+                socket.drop(CLOSED_AS_FENCED, "This node was taken for dead. Ask another.")
+
+    async def _is_refused(self, websocket: WebSocket) -> bool:
+        """Refuse a client if nothing goes on here, so that it asks another node, or comes again."""
+        if not self._host.failed.done():
+            return False
+        stopped = Denial(503, "This server has stopped. Ask another node, or try again when it is back.")
+        await websocket.send_denial_response(denied(websocket, stopped))
+        return True
+
     async def _connect(self, websocket: WebSocket) -> None:
+        if await self._is_refused(websocket):
+            return
         connected = self._metrics.connections
         if connected >= self._settings.max_connections:
             full = Denial(503, f"There are {connected} clients, which is the limit. Try again later.")
             await websocket.send_denial_response(denied(websocket, full))
             return
         self._metrics.connections += 1
+        socket = socket_of(websocket.scope)
         try:
             await websocket.accept()
-            socket = socket_of(websocket.scope)
+            self._sockets.add(socket)
             connection = self._connection(
                 socket,
                 websocket.scope[_PRINCIPAL],
@@ -202,10 +226,13 @@ class Application:
         except WebSocketDisconnect:
             pass  # it left before it was let in
         finally:
+            self._sockets.discard(socket)
             self._metrics.connections -= 1
 
     async def _connect_node(self, websocket: WebSocket) -> None:
         """Serve the clients of another node, which has counted and checked them."""
+        if await self._is_refused(websocket):
+            return
         settings = replace(self._settings, max_requests_per_second=_ANY_NUMBER)
 
         async def serve(socket: ChannelSocket, principal: str) -> None:
@@ -216,9 +243,12 @@ class Application:
         socket.conn.max_message_size = self._settings.max_frame_bytes + wire.OVERHEAD_BYTES
         try:
             await websocket.accept()
+            self._sockets.add(socket)
             await Door(socket, serve).run(socket.arrivals())
         except WebSocketDisconnect:
             pass  # it left before it was let in
+        finally:
+            self._sockets.discard(socket)
 
     def _connection(
         self, socket: Socket, principal: str, *, settings: Settings, gateway: Gateway | None, follows: bool

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from ai_whisperer.errors import (
     ClosedError,
     ConnectionLostError,
+    NodeFencedError,
     TooManyRequestsError,
     WhispererError,
 )
@@ -32,7 +33,7 @@ from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics
-from ai_whisperer.server.outbox import Outbox, Socket
+from ai_whisperer.server.outbox import CLOSED_AS_FENCED, Outbox, Socket
 from ai_whisperer.server.socket import framed
 from ai_whisperer.settings import Settings
 
@@ -247,6 +248,10 @@ class Connection:
         except ClosedError as error:
             outcome = error.code
             raise to_rpc(ClosedError(_CLOSED), requestId=request_id) from error
+        except NodeFencedError as error:
+            outcome = error.code
+            self._outbox.drop(CLOSED_AS_FENCED, error.code)  # in place of an answer: another node has one
+            raise to_rpc(error, requestId=request_id) from error
         except WhispererError as error:
             outcome = error.code
             raise to_rpc(error, requestId=request_id) from error

@@ -99,7 +99,8 @@ async def page_of(served: Served) -> AsyncIterator[str]:
     try:
         port = listening.getsockname()[1]
         app = Application(host, {LOCAL: token}, settings=settings, port=port)
-        address = served_address(settings, token, port=port, temporary=True)
+        served_at = served_address(settings, token, port=port, temporary=True)
+        address = replace(served_at, is_elsewhere=bool(host.membership.secret))
         await host.adopt()
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with nullcontext() if data is None else announced(data, address):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.datastructures import QueryParams
@@ -50,6 +51,10 @@ class Gate:
         self._tokens = {principal: token.encode() for principal, token in tokens.items()}
         self._hosts = {_with_port(name, shown_port) for name in names} | set(settings.allowed_hosts)
         self._origins = {f"{scheme}://{host}" for host in self._hosts} | set(settings.allowed_origins)
+        if settings.advertise is not None:  # others were told to come there, perhaps to a proxy before this server
+            advertised = urlsplit(settings.advertise)
+            self._hosts.add(advertised.netloc)
+            self._origins.add(f"{advertised.scheme}://{advertised.netloc}")
         self._shown = f"{own_url(settings, port)}/"
         self._guesses = Guesses(settings.max_wrong_tokens)
         self.cookie = f"whisperer-{port}"

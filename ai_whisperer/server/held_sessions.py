@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from weakref import WeakValueDictionary
 
 from ai_whisperer.cluster.membership import Membership
+from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.tasks import StepRecord
-from ai_whisperer.errors import ClosedError
+from ai_whisperer.errors import ClosedError, NodeFencedError
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.collector import Leftovers
 from ai_whisperer.server.held_session import HeldSession
 from ai_whisperer.store.base import Store
+
+_AT_REST = (AgentState.PAUSED, AgentState.STOPPED, AgentState.SLEEPING)
 
 
 class HeldSessions:
@@ -53,6 +56,15 @@ class HeldSessions:
             return [step for session_id, task_id in running for step in await self._store.steps(session_id, task_id)]
 
         return look
+
+    def unfinished(self) -> dict[str, int]:
+        """By agent, named with its session, how many tasks go on or wait for their turn in the open sessions."""
+        return {
+            f"{status.agent_id} (session {session.session_id})": count
+            for session in self.open_sessions
+            for status in session.list_agents()
+            if status.state not in _AT_REST and (count := len(status.running_tasks) + status.queue_size)
+        }
 
     async def let_go(self, session_id: str, *, grace_seconds: float) -> None:
         """Close a session, and let other nodes have it, unless it is being deleted."""
@@ -123,7 +135,7 @@ class HeldSessions:
         if (failure := self._store.health.failure) is not None:
             raise failure
         if not self.membership.is_sure:
-            raise ClosedError("The other nodes took this one for dead, so it ends. Ask another.")
+            raise NodeFencedError
 
     def _check_open(self) -> None:
         if self._closing:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from ai_whisperer.cluster.membership import ALONE, Membership
 from ai_whisperer.core.limits import Stated, changed, limits_from
-from ai_whisperer.core.paging import can_be_id, checked_id
+from ai_whisperer.core.paging import can_be_id, checked_session_id
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.clock import TimedIds
 from ai_whisperer.domain.limits import SessionLimits
@@ -158,7 +158,7 @@ class SessionHost(HeldSessions):
             check_text("title", title, max_bytes=1000)
         if session_id is None:
             session_id = TimedIds(self._clock, _chance).new()
-        checked_id(session_id)
+        checked_session_id(session_id)
         if not await self._claimed_new(session_id):
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         self._check_open()
@@ -190,7 +190,7 @@ class SessionHost(HeldSessions):
             return
         if await self._record(session_id) is None and not self._is_closed_off(session_id):
             self._check_open()
-            checked_id(session_id)
+            checked_session_id(session_id)
             if await self._claimed_new(session_id):
                 self._submitted(self._new(principal, session_id), SessionLimits())
 
@@ -279,6 +279,8 @@ class SessionHost(HeldSessions):
         Raises `DuplicateIdError`, or `ArchiveError`.
         """
         self._check_open()
+        if session_id is not None:
+            checked_session_id(session_id)
         report = await self._store.import_session(
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )
@@ -314,16 +316,18 @@ class SessionHost(HeldSessions):
                 await self._store.flushed()
                 agents = await self._store.agents_in(record.id)
                 await self._store.claim(record.id)  # whoever had it may have let it go just before
-                if self._work is not None:
-                    await asyncio.to_thread(remove_work_of, self._work, record.id)
+                are_gone = self._work is None or await asyncio.to_thread(remove_work_of, self._work, record.id)
                 await self._store.delete_session(record.id)
-            await self._store.release(record.id)
+            await self._store.release(record.id, files_left=not are_gone)
         finally:
             self._reads.when_seen(lambda: self._deleting.discard(record.id))
         return SessionSummary(**asdict(record), agents=agents)
 
     async def remove_left_files(self) -> None:
-        """Remove the files here of sessions that were deleted at other nodes; raises `StoreError` if it cannot ask."""
+        """Remove the files here of sessions that were deleted at other nodes, or that could not be removed before.
+
+        Raises `StoreError` if it cannot ask which these are.
+        """
         if self._work is None:
             return
         for session_id in await self.membership.deleted_elsewhere():
@@ -333,12 +337,13 @@ class SessionHost(HeldSessions):
                         continue  # somebody makes it anew here
                 except SessionElsewhereError:
                     continue
+                are_gone = True
                 try:
                     if await self._record(session_id) is None and await self._has_no_log(session_id):
-                        _log.info("the files of session %s are removed, which was deleted at another node", session_id)
-                        await asyncio.to_thread(remove_work_of, self._work, session_id)
+                        _log.info("the files of session %s are removed, which was deleted", session_id)
+                        are_gone = await asyncio.to_thread(remove_work_of, self._work, session_id)
                 finally:
-                    await self._store.release(session_id)
+                    await self._store.release(session_id, files_left=not are_gone)
 
     async def _has_no_log(self, session_id: str) -> bool:
         return not await self._store.notifications(session_id, after=0, limit=1)

@@ -13,6 +13,8 @@ from ai_whisperer.errors import ConnectionLostError
 from ai_whisperer.server.socket import SlowClientError
 
 CLOSED_AS_SLOW = 4008
+CLOSED_AS_FENCED = 1012
+"""By a node that was taken for dead: the service is started again, and there are other nodes."""
 _MOST_GATHERED_BYTES = 16 << 10
 
 

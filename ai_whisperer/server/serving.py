@@ -60,6 +60,9 @@ if TYPE_CHECKING:
 _KEPT_BY_THE_SYSTEM_BYTES = 64 << 10
 """For a client that does not read. Left to itself the system keeps megabytes, and it takes as long to notice."""
 
+TOOLS_LEFT_OUT = "Tools are left out."
+"""How a line of the log begins that says which files of tools are not used, and why."""
+
 LAST_REQUESTS_SECONDS = 3
 """So long requests under way may take when the server leaves."""
 
@@ -102,6 +105,10 @@ class RunningServer:
     def steps_under_way(self) -> Callable[[], Awaitable[list[StepRecord]]]:
         """A look at the steps of the tasks that run now. While the server leaves it can be taken too."""
         return self._host.steps_under_way()
+
+    def unfinished(self) -> dict[str, int]:
+        """By agent, how many tasks go on or wait for their turn."""
+        return self._host.unfinished()
 
     async def failure(self) -> BaseException:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
@@ -152,7 +159,7 @@ async def running(
     check_binding(settings)
     toolbox = await asyncio.to_thread(toolbox_of, settings, tools)
     for error in toolbox.errors:
-        _log.error("Tools are left out. %s", error)
+        _log.error("%s %s", TOOLS_LEFT_OUT, error)
     _check_not_served(settings.data)
     check_work(settings)
     listening = listen(settings)
@@ -177,7 +184,8 @@ async def running(
         if settings.agent_log is not None:
             stack.callback(export_agents(settings.agent_log, settings))
         templates = templates_of(settings, check_model=name_check(model_factory))
-        await asyncio.to_thread(_tell_broken, templates)
+        if not temporary:  # whoever wants one of them is told; others have asked for something else
+            await asyncio.to_thread(_tell_broken, templates)
         host = SessionHost(
             store,
             model=settings.model or SCRIPTED,
@@ -245,6 +253,7 @@ def served_address(settings: Settings, token: str, *, port: int, temporary: bool
         pid=os.getpid(),
         certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
         temporary=temporary,
+        is_elsewhere=settings.store is not None,
     )
 
 

@@ -262,8 +262,12 @@ class Store(Protocol):
         """
         ...
 
-    async def release(self, session_id: str) -> None:
-        """Let other nodes have the session, once all that was submitted is on disk."""
+    async def release(self, session_id: str, *, files_left: bool = False) -> None:
+        """Let other nodes have the session, once all that was submitted is on disk.
+
+        `files_left` is whether there are files here of a session that was deleted, which could not be removed: that is
+        kept in mind, so that they are removed later.
+        """
         ...
 
     def pinned(self, session_id: str) -> AbstractContextManager[None]:

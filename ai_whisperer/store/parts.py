@@ -35,7 +35,7 @@ class StoreParts(StoreReads, StoreDeletion, StoreImport, StoreRetention):
     async def claim(self, session_id: str) -> bool:  # noqa: ARG002 - all are ours
         return False
 
-    async def release(self, session_id: str) -> None:
+    async def release(self, session_id: str, *, files_left: bool = False) -> None:
         """There is nobody else who could have it."""
 
     def pinned(self, session_id: str) -> AbstractContextManager[None]:  # noqa: ARG002 - all are ours

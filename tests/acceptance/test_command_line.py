@@ -418,6 +418,9 @@ def test_a_session_has_its_own_agents_and_is_deleted_after_a_question(
     whisperer: Whisperer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Use it with --session second." in whisperer.ok("sessions", "create", "second", "--title", "Two")
+    refused = whisperer("sessions", "create", "../x")
+    assert refused.code == 1
+    assert "'../x' is a path, and cannot be the id of a session" in refused.err
     assert whisperer.json("agents", "--session", "second") == []
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     kept = whisperer("sessions", "delete", "second")

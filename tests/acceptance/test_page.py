@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import subprocess
 import sys
@@ -141,6 +142,16 @@ def test_every_address_of_a_server_is_told_as_one_for_a_browser(
 ) -> None:
     assert main(["page", "--url", given, "--token", ALICE]) == 0
     assert capsys.readouterr().out == f"{told}\n"
+
+
+def test_each_of_several_nodes_has_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["page", "--url", "http://10.0.0.5:1,https://b.example:2/", "--token", "t"]) == 0
+    assert capsys.readouterr().out.split() == ["http://10.0.0.5:1/?token=t", "https://b.example:2/?token=t"]
+    assert main(["page", "--url", "http://10.0.0.5:1,https://b.example:2/", "--token", "t", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "page": "http://10.0.0.5:1/?token=t",
+        "others": ["https://b.example:2/?token=t"],
+    }
 
 
 def test_an_address_at_which_no_page_can_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
-from ai_whisperer import AsyncAgentSessionManager, export_session
+from ai_whisperer import AsyncAgentSessionManager, export_session, use_folder
 from ai_whisperer.cli.main import main
 from ai_whisperer.client import Client
 from ai_whisperer.domain.sessions import SessionRecord
-from ai_whisperer.errors import StoreError, StoreInUseError
+from ai_whisperer.errors import StoreError, StoreInUseError, StoreMovedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.server.serving import running
@@ -28,6 +28,7 @@ from ai_whisperer.store.postgresql import copying
 from ai_whisperer.store.postgresql.migrating import latest_version
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.sqlite import SqliteStore
+from tests.acceptance.command_stage import run
 from tests.postgresql import Server
 
 
@@ -170,6 +171,54 @@ def test_a_data_folder_is_copied_and_goes_on_in_postgresql(
             assert [each.prompt for each in await manager.list_tasks("ann")][:2] == ["more", "go 4"]
 
     asyncio.run(scenario())
+
+
+def test_a_folder_that_was_copied_says_so_until_it_is_to_be_used_again(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, here = tmp_path / "data", ["--data", str(tmp_path / "data")]
+
+    async def copied() -> None:
+        await live(data, None, rounds=1)
+        await copying.copy_folder(data, database)
+        with pytest.raises(StoreMovedError, match=r"were copied to postgresql://.* on \d{4}-.*Give that address with"):
+            async with running(Settings(data=data, port=0, model="scripted")):
+                pass
+        with pytest.raises(StoreMovedError):
+            await opened(data).open()
+        async with opened(data, database) as manager:
+            await manager.run_task("ann", "more")
+
+    asyncio.run(copied())
+    for words in (["backup", str(tmp_path / "x.zip")], ["export", "default", str(tmp_path / "s.zip")]):
+        assert main([*words, *here]) == 1
+        assert "were copied to postgresql://" in capsys.readouterr().err
+    assert use_folder(data)
+    assert not use_folder(data)
+
+    async def used() -> None:
+        async with opened(data) as manager:
+            assert [each.prompt for each in await manager.list_tasks("ann")][:1] == ["go 0"]
+
+    asyncio.run(used())
+    assert main(["backup", str(tmp_path / "x.zip"), *here]) == 0
+
+
+def test_a_backup_beside_a_server_on_postgresql_is_refused_though_only_the_server_knows(
+    database: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+
+    async def scenario() -> None:
+        await live(data, None, rounds=1)
+        async with running(Settings(data=data, store=database, port=0, model="scripted")):
+            for words in (["backup", tmp_path / "x.zip"], ["export", "default", tmp_path / "s.zip"]):
+                ran = await asyncio.to_thread(run, *map(str, words), "--data", str(data))
+                assert ran.code == 1
+                assert "keeps its sessions in PostgreSQL, and not in the data folder" in ran.err
+
+    asyncio.run(scenario())
+    assert not list(tmp_path.glob("*.zip"))
 
 
 def test_nul_in_an_old_text_is_mended_by_the_copy_and_counted_once(database: str, tmp_path: Path) -> None:

@@ -114,6 +114,13 @@ def test_rules_that_are_wrong_are_told(talk: Path) -> None:
     assert "Traceback" not in ran.err
 
 
+def test_tools_that_cannot_be_loaded_are_told_with_their_line(talk: Path) -> None:
+    (talk.parent / "own.py").write_text("from ai_whisperer import tool\n\nimport nothing_of_this_name\n")
+    ran = played(talk, "rules rules.yaml\ntools own.py\nagent ann", "--patience", "3s")
+    assert ran.code == 1
+    assert f"{talk.parent / 'own.py'}, line 3: the file cannot be loaded: ModuleNotFoundError" in ran.err
+
+
 def test_on_a_server_that_runs_a_talk_has_a_session_of_its_own(
     tmp_path: Path, talk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

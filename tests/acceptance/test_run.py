@@ -301,6 +301,17 @@ def test_a_run_outlives_the_run_whose_server_it_uses(slowly: Process, tmp_path: 
         assert other.ended().code == 0
 
 
+def test_what_a_run_that_was_killed_left_unfinished_is_told_by_the_next(
+    slowly: Process, folder: Path, tmp_path: Path
+) -> None:
+    slowly.signal(signal.SIGKILL)
+    slowly.process.wait()
+    model = f"scripted:{folder / 'rules.yaml'}"
+    ran = run_to_end("run", "tessa", "hello", "--data", str(tmp_path), "--model", model)
+    assert ran.code == 0
+    assert "an earlier command left unfinished continue now: 1 of alice (session default). See" in ran.err
+
+
 async def states_in(data: Path) -> list[TaskState]:
     store = SqliteStore.open(data)
     try:

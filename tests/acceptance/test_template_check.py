@@ -178,6 +178,22 @@ def test_a_template_is_shown_without_a_server(project: Path, capsys: pytest.Capt
     assert "Did you mean 'editor'?" in capsys.readouterr().err
 
 
+def test_templates_are_listed_without_a_server(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project / ".whisperer" / "agents", "editor", "tools: [read_file]", "You edit.")
+    assert main(["templates", "--json"]) == 0
+    assert "editor" in {each["name"] for each in json.loads(capsys.readouterr().out)}
+
+
+def test_a_run_says_nothing_of_templates_that_it_does_not_use(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project / ".whisperer" / "agents", "broken", "limts: {}")
+    assert main(["run", "alice", "hello", "--model", "scripted"]) == 0
+    assert "limts" not in capsys.readouterr().err
+    assert main(["run", "broken", "hello", "--model", "scripted"]) != 0
+    assert "limts" in capsys.readouterr().err
+
+
 def test_a_server_that_starts_tells_of_files_that_cannot_be_used(project: Path) -> None:
     own = project / ".whisperer" / "agents"
     settings = load_settings({}, environment={}, folder=project).values

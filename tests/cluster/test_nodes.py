@@ -16,6 +16,7 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.client import Client
+from ai_whisperer.client.events import EventStream
 from ai_whisperer.cluster.joining import join
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.nodes import NodeCard
@@ -93,6 +94,47 @@ def test_a_node_that_was_frozen_writes_nothing_and_stops_with_a_sentence(
         assert "this one was not heard of for too long, so it stopped. Nothing that was accepted is lost" in ended.err
         await eventually(partial(all_over, postgresql_server, database, "s"))
         (await evidence(postgresql_server, database, "s")).check()
+
+    with nodes(database, tmp_path, "a", "b") as (a, b):
+        asyncio.run(scenario(a, b))
+
+
+async def told_of(stream: EventStream, task_id: str) -> list[int]:
+    """The numbers of what is told until that task has ended."""
+    seqs = []
+    async for note in stream:
+        seqs.append(note.seq)
+        if note.name == "async.task.completed" and note.params["taskId"] == task_id:
+            break
+    return seqs
+
+
+def test_clients_of_a_node_that_was_frozen_go_on_at_the_next_address(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(a: Node, b: Node) -> None:
+        await set_to_work(a, "s", tasks=0)
+        several = Client(f"{a.url},{b.url}", TOKEN, session_id="s", reconnect_seconds=30)
+        async with several, b.client("s") as other, b.client("t") as through_b:
+            await several.create_session("t")
+            await through_b.create_agent("bob")  # b passes this on to a
+            stream = several.events(after=0)
+            following = asyncio.create_task(told_of(stream, "t0"))
+            a.freeze()
+            reading = asyncio.create_task(several.list_agents())
+            sending = asyncio.create_task(several.send_task("ann", "go", task_id="t0"))
+            await eventually(other.list_agents)
+            a.thaw()
+            assert [each.agent_id for each in await reading] == ["ann"]
+            assert (await sending).id == "t0"
+            seqs = await following
+            assert seqs == list(range(1, len(seqs) + 1)), "something is missing, or came twice"
+            await stream.close()
+            assert [each.agent_id for each in await through_b.list_agents()] == ["bob"]
+        ended = await asyncio.to_thread(a.process.ended)
+        assert ended.code == 1
+        place = database.partition("://")[2].rpartition("@")[2].partition("/")[0]
+        assert place not in ended.err.partition("the store has failed")[2], "the address of the database is told"
 
     with nodes(database, tmp_path, "a", "b") as (a, b):
         asyncio.run(scenario(a, b))

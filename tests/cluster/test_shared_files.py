@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from ai_whisperer.server import duties
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.postgresql.registry import Registry
+from ai_whisperer.tools.files import removing
 from tests.cluster.stage import TOKEN
 from tests.simulation.stage import call, prompt_of, results_of, round_of
 
@@ -94,6 +96,37 @@ def test_files_of_a_session_that_was_deleted_at_another_node_are_removed(
                 while files["s"].exists():
                     await of_b.cluster_status()
             assert [each.exists() for each in files.values()] == [False, True, True, True]
+
+    asyncio.run(scenario())
+
+
+def test_files_that_could_not_be_removed_are_removed_later(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duties, "_SWEEP_BEATS", 1)
+    refused: list[Path] = []
+    remove_beneath = removing.remove_beneath
+
+    def busy_at_first(root: Path, path: Path) -> None:
+        if len(refused) < 3:
+            refused.append(path)
+            raise OSError(errno.EBUSY, "in use")
+        remove_beneath(root, path)
+
+    async def scenario() -> None:
+        async with two_clients(database, tmp_path, None, None) as (of_a, _):
+            client = of_a.session("s")
+            await client.create_session("s")
+            await client.create_agent("ann", {"tools": ["write_file", "read_file"]})
+            await client.run_task("ann", "write")
+            monkeypatch.setattr(removing, "remove_beneath", busy_at_first)
+            await client.delete_session("s")
+            files = tmp_path / "a" / "work" / "s"
+            assert files.exists()
+            async with asyncio.timeout(60):
+                while files.exists():
+                    await of_a.cluster_status()
+            assert len(refused) == 3
 
     asyncio.run(scenario())
 

@@ -120,7 +120,7 @@ class Users:
         try:
             async with asyncio.timeout(patience_seconds):
                 client = self._clients[self._chance.choice(others)]
-                status = await client.drain_node(node)
+                status = await client.drain_node(node, force=True)
                 while any(each.name == node and each.sessions for each in status.nodes):
                     await asyncio.sleep(_LOOK_SECONDS)
                     status = await client.cluster_status()

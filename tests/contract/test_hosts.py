@@ -440,6 +440,9 @@ def test_a_node_that_is_drained_takes_no_session_and_names_another(database: str
                 await a.claim("s")
             with pytest.raises(UnknownNodeError, match=r"There is no node 'x'. Nodes: 'a', 'b'"):
                 await membership_of(b).drain("x")
+            with pytest.raises(StateError, match=r"'b' is the last that takes sessions.*nothing was changed"):
+                await membership_of(b).drain("b")
+            assert (await membership_of(b).status()).nodes[1].state is NodeState.JOINED
             with pytest.raises(StateError, match="takes no sessions: it is being drained"):
                 await membership_of(b).move("s", "a", patience_seconds=1)
 

@@ -12,7 +12,15 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ai_whisperer import AsyncAgentSessionManager, accept_loss, backup, export_session, import_into_folder, restore
+from ai_whisperer import (
+    AsyncAgentSessionManager,
+    accept_loss,
+    backup,
+    export_session,
+    import_into_folder,
+    restore,
+    use_folder,
+)
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import (
     ArchiveError,
@@ -319,6 +327,7 @@ def test_a_session_in_postgresql_is_exported_as_it_is_from_a_folder(
     database = str(request.getfixturevalue("database"))
     asyncio.run(copy_folder(lived, database))
     files = [tmp_path / "folder.zip", tmp_path / "database.zip"]
+    assert use_folder(lived)
     reports = [export_session(lived, "default", files[0]), export_session(lived, "default", files[1], store=database)]
     assert reports[0].rows == reports[1].rows
     assert reports[0].files == reports[1].files == 1

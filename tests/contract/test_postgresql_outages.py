@@ -231,6 +231,11 @@ def test_a_database_that_stays_away_ends_the_store(database: str) -> None:
             ):
                 await store.submit(counting(1))
             assert len(failures) == 1
+            with pytest.raises(StoreFailedError, match="has not answered") as unread:
+                await store.sessions_with_work()
+            for told in (failures[0], unread.value):
+                assert urlsplit(through).netloc.rpartition("@")[2] not in str(told), "clients are told this"
+                assert str(urlsplit(through).port) not in str(told)
             await store.close()
         store = await PostgresqlStore.open(database)
         await check_once(store, 1)

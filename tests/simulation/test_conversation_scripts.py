@@ -53,6 +53,7 @@ def played(text: str, *, patience_seconds: float = 30.0) -> list[Played]:
     return found
 
 
+_ASKING = "ann (active): 1 running, waits for question:"
 BEGIN = 'agent ann tools=["send_mail","ask_user"]\nagent ben\n'
 
 
@@ -132,8 +133,9 @@ def test_questions_are_answered_and_calls_decided_when_they_come() -> None:
         ("expect mail from ann within 2s", "it did not come within 2 s. There is nothing."),
         ("answer ann: blue", "ann has no question within 30 s."),
         ("approve ann", "ann has no call that waits for a decision within 30 s."),
-        ("ann: ask me\nwait for ann", "ann still had something to do after 30 s."),
-        ("ann: ask me\nwait for all", "everybody still had something to do after 30 s."),
+        ("ann: ask me\nwait for ann", f"ann still had something to do after 30 s. {_ASKING}"),
+        ("ann: ask me\nwait for all", f"everybody still had something to do after 30 s. {_ASKING}"),
+        ("ann: ask me\nexpect ann contains so", f"it did not come within 30 s. {_ASKING}"),
         ("zoe: hi", "There is no agent 'zoe'"),
         ("resume ann", "resume"),
     ],

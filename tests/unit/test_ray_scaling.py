@@ -116,6 +116,19 @@ def test_nodes_are_taken_away_one_by_one_when_there_is_little_to_do_for_long() -
     assert changes[0][1].why == "5 minutes with little to do"
 
 
+def test_nodes_that_die_again_and_again_do_not_count_as_idle() -> None:
+    watch, now = Watch(), 0.0
+    while now < 3 * IN_AFTER_SECONDS:
+        is_missing = now % 40 == 0  # it cannot be said how much one has to do that is not there,
+        life = int(now // 40)  # nor one that has just been started
+        nodes = [node(1, IDLE, 1)] if is_missing else [node(1, IDLE, 1), node(2 + life, IDLE, 1)]
+        made = choose(ray(2), nodes, 0, watch, now)
+        assert made.wanted == 2, f"one less after {now:g} s"
+        watch, now = made.watch, now + ROUND_SECONDS
+    alike = [node(1, IDLE, 1), node(2, IDLE, 1)]
+    assert chosen(ray(2), lambda _: alike, seconds=2 * IN_AFTER_SECONDS), "one that lives is taken away"
+
+
 def test_nodes_are_kept_that_have_something_to_do_or_nearly_enough_sessions() -> None:
     assert chosen(ray(2), lambda _: [node(1, Load(0.0, 0.3)), node(2, Load(0.0, 0.3))], seconds=3_000) == []
     assert chosen(ray(2), lambda _: [node(1, IDLE, 9), node(2)], seconds=3_000) == []

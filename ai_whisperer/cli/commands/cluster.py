@@ -38,12 +38,19 @@ async def status(call: Connected) -> None:
             call.output.text(silence(found.ray))
 
 
-async def drain(call: Connected, node: NodeArgument) -> None:
+async def drain(
+    call: Connected,
+    node: NodeArgument,
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also the last node that takes sessions: they wait for another.")
+    ] = False,
+) -> None:
     """Let a node give all its sessions to others, and take no more. Stop it when it has none.
 
     The steps under way may finish, for the grace of that node. No task counts as one that crashed.
     """
-    found = await call.client.drain_node(node)
+    found = await call.client.drain_node(node, force=force)
     left = next((each.sessions for each in found.nodes if each.name == node), 0)
     call.output.told(
         found, f"The node '{node}' gives away its sessions, {left} now. Look at it: whisperer cluster status"

@@ -77,6 +77,8 @@ def export_session(
     from ai_whisperer import export_session as write
 
     values = call.settings.values
+    if values.store is None:
+        _check_here(values.data, "give its address with --store")
     with _progress(call, "Exporting") as tell:
         report = write(values.work or values.data, session, file, store=values.store, on_progress=tell)
     call.output.told(report, f"Wrote session {report.session_id} to {report.file}: {_contents(report)}.")
@@ -122,7 +124,21 @@ def _folder_of(call: Call, instead: str) -> Path:
 
     if call.settings.values.store is not None:
         raise StoreError(f"PostgreSQL keeps the sessions here (the setting store), and not the data folder: {instead}.")
+    _check_here(call.settings.values.data, instead)
     return call.settings.values.data
+
+
+def _check_here(data: Path, instead: str) -> None:
+    """Raise `StoreError` if a server runs in the folder and keeps its sessions elsewhere."""
+    from ai_whisperer.errors import StoreError
+    from ai_whisperer.server.address import find_address
+
+    server = find_address(data)
+    if server is not None and server.is_elsewhere:
+        raise StoreError(
+            f"The server of '{data}' (process {server.pid}) keeps its sessions in PostgreSQL, and not in the data "
+            f"folder: {instead}. Nothing was changed."
+        )
 
 
 @contextmanager

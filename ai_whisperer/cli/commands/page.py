@@ -6,7 +6,7 @@ import os
 import webbrowser
 from html import escape
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlencode, urlsplit
 
 import typer
@@ -14,6 +14,9 @@ import typer
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import ServerAddress, server_address
 from ai_whisperer.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ai_whisperer.client import address as client
 
 DOOR = "page.html"
 """The file in the data folder that leads a browser to the page."""
@@ -34,21 +37,28 @@ def page(
 ) -> None:
     """Print the address of the running server's page, with the token that lets you in.
 
-    With --session it is the address of that session. Whoever has the address can do what you can do.
+    With --session it is the address of that session. If --url names several nodes, each has a page, on a line of its
+    own; --open opens the first. Whoever has the address can do what you can do.
     """
     settings = call.settings.values
     path = f"/s/{quote(settings.session, safe='')}" if call.is_given("session") else "/"
-    shown = _page_of(server_address(settings), path)
-    call.output.told({"page": shown}, shown)
-    if opened and not _open(shown, settings.data):
+    pages = _pages_of(server_address(settings), path)
+    others = {"others": pages[1:]} if len(pages) > 1 else {}
+    call.output.told({"page": pages[0], **others}, "\n".join(pages))
+    if opened and not _open(pages[0], settings.data):
         call.output.note("No browser could be started here. Open the address by hand.")
 
 
-def _page_of(server: ServerAddress, path: str) -> str:
-    """Where a browser finds that path; raises `InvalidInputError` for an address at which no page can be."""
+def _pages_of(server: ServerAddress, path: str) -> list[str]:
+    """Where a browser finds that path, at each of the servers that are named; raises `InvalidInputError`."""
     from ai_whisperer.client.address import read_address
 
     address = read_address(server.url, server.token)
+    return [_page_of(each, path) for each in (address, *address.others)]
+
+
+def _page_of(address: client.ServerAddress, path: str) -> str:
+    """Where a browser finds that path; raises `InvalidInputError` for an address at which no page can be."""
     root = address.url.removesuffix("/ws").replace("ws", "http", 1)
     if urlsplit(root).path:
         raise InvalidInputError(

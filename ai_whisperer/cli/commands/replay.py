@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ai_whisperer.cli.arguments import seconds_option
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import CONNECTION
 from ai_whisperer.errors import InvalidInputError
@@ -33,7 +34,7 @@ async def replay(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Conversation scripts.")],
     *,
     patience: Annotated[
-        float, typer.Option("--patience", metavar="SECONDS", min=0.0, help="How long what is expected may take.")
+        float, seconds_option("--patience", help="How long what is expected may take: 90 (seconds), 3s, 2min.")
     ] = 60.0,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the outcome here, as JUnit's XML.")

@@ -35,6 +35,10 @@ async def serve(
         bool,
         typer.Option("--accept-loss", help="Start even if acknowledged data is missing from the data folder."),
     ] = False,
+    use_folder: Annotated[
+        bool,
+        typer.Option("--use-folder", help="Use the sessions of a data folder that were copied to PostgreSQL."),
+    ] = False,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM, or until its terminal is closed.
 
@@ -60,6 +64,8 @@ async def serve(
         own_user.become(settings.user, settings.data)
     if accept_loss and settings.store is None:
         _accept_loss(call.output, settings.data)
+    if use_folder and settings.store is None:
+        _use_folder(call.output, settings.data)
     grace = f"Stopping: the steps in progress may finish, for up to {settings.shutdown_grace_seconds:g} s."
     chosen = await asyncio.to_thread(choose_model, call.settings, os.environ)
     tools = TOOLS if chosen.model == SCRIPTED_DEMO else ()  # it plays the workflows of the guide, which need them
@@ -110,6 +116,14 @@ def _accept_loss(output: Output, data: Path) -> None:
     last = accept_loss(data)
     what = "nothing is known of it" if last is None else f"the last that was acknowledged is {last}"
     output.note(f"What is missing from '{data}' is given up for lost; {what}.")
+
+
+def _use_folder(output: Output, data: Path) -> None:
+    """Let the server start on what was copied, and say what that means."""
+    from ai_whisperer import use_folder
+
+    if use_folder(data):
+        output.note(f"The sessions of '{data}' are used as they were when they were copied to PostgreSQL.")
 
 
 def _telling_waits(

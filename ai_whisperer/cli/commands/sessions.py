@@ -75,9 +75,19 @@ async def delete(
     call.output.told(session, f"Deleted session {session.id}.")
 
 
-async def list_templates(call: Connected) -> None:
-    """Show the templates that agents can be made of, and the files that have a mistake."""
-    call.output.table(await call.client.list_templates(), TEMPLATES, empty="There are no templates.")
+async def list_templates(call: Call) -> None:
+    """Show the templates that agents can be made of, and the files that have a mistake.
+
+    Without a server the files are read as one that is started here would read them.
+    """
+    if known_address(call.settings.values) is None:
+        from ai_whisperer.server.serving import templates_of
+
+        found = await asyncio.to_thread(lambda: templates_of(call.settings.values).list())
+    else:
+        async with call.server() as client:
+            found = await client.list_templates()
+    call.output.table(found, TEMPLATES, empty="There are no templates.")
 
 
 async def show_template(

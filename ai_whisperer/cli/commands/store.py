@@ -50,8 +50,9 @@ async def copy(
 ) -> None:
     """Copy the sessions of a data folder into an empty database, and compare both.
 
-    A copy that was cut short continues where it was when it is run again. The folder stays as it is: it keeps the files
-    of agents. Start a server on both then: whisperer serve --data FOLDER --store ADDRESS
+    A copy that was cut short continues where it was when it is run again. The folder keeps the files of agents, and is
+    marked: a server that is started on it without --store says where its sessions are. Start a server on both then:
+    whisperer serve --data FOLDER --store ADDRESS
     """
     wanted = _address(call, address)
     report = await _loaded("copying").copy_folder(folder, wanted)

@@ -34,7 +34,8 @@ NOT_AGAIN_SECONDS: Final = 1_800.0
 class Watch(NamedTuple):
     """What was seen so far: since when there is too much or too little to do, and with which number a node lagged.
 
-    `moved_at` is when the last session was sent elsewhere. All by the same clock, which only rises.
+    `moved_at` is when the last session was sent elsewhere. All by the same clock, which only rises. `host_ids` are the
+    nodes at work: one that was started again is another, which has not shown yet how much it has to do.
     """
 
     crowded_since: float | None = None
@@ -42,6 +43,7 @@ class Watch(NamedTuple):
     too_few: int = 0
     too_few_until: float = 0.0
     moved_at: float | None = None
+    host_ids: frozenset[str] = frozenset()
 
 
 class Move(NamedTuple):
@@ -71,10 +73,14 @@ def choose(ray: RayStatus, nodes: Sequence[RunNode], waiting: int, watch: Watch,
     at_work = [each for each in nodes if each.state is NodeState.JOINED and each.has_lock]
     move = _move(at_work)
     crowd = "" if len(at_work) < ray.wanted else _crowd(ray, at_work, waiting, can_move=move is not None)
-    is_idle = _is_idle(ray, at_work, waiting) and (now >= watch.too_few_until or ray.wanted - 1 > watch.too_few)
+    is_idle = len(at_work) >= ray.wanted and _is_idle(ray, at_work, waiting)
+    may_be_fewer = ray.wanted > ray.least and (now >= watch.too_few_until or ray.wanted - 1 > watch.too_few)
+    host_ids = frozenset(each.host_id for each in at_work)
+    idle_since = watch.idle_since if host_ids <= watch.host_ids else None  # or else one has just been started
     watch = watch._replace(
         crowded_since=_since(watch.crowded_since, now) if crowd and ray.wanted < ray.most else None,
-        idle_since=_since(watch.idle_since, now) if is_idle and ray.wanted > ray.least else None,
+        idle_since=_since(idle_since, now) if is_idle and may_be_fewer else None,
+        host_ids=host_ids,
     )
     if watch.crowded_since is not None and now - watch.crowded_since >= OUT_AFTER_SECONDS:
         for_sessions = _for_sessions(ray, at_work, waiting)

@@ -122,8 +122,8 @@ def take_over_work(root: Path, session_id: str) -> None:
     take_over(work / _AGENTS, renamed)
 
 
-def remove_work(root: Path, path: Path) -> None:
-    """Remove a folder with work in it; what cannot be removed is told in the log."""
+def remove_work(root: Path, path: Path) -> bool:
+    """Remove a folder with work in it; what cannot be removed is told in the log. Returns whether it is gone."""
     from ai_whisperer.tools.files.removing import remove_beneath
 
     try:
@@ -132,12 +132,14 @@ def remove_work(root: Path, path: Path) -> None:
         pass  # somebody else removes it
     except OSError as error:
         _log.warning("the folder %s could not be removed, remove it by hand: %s", path, error)
+        return False
+    return True
 
 
-def remove_work_of(root: Path, session_id: str) -> None:
-    """Remove the folders of a session, also those that an earlier version made."""
+def remove_work_of(root: Path, session_id: str) -> bool:
+    """Remove the folders of a session, also those that an earlier version made. Returns whether they are gone."""
     take_over_work(root, session_id)
-    remove_work(root, work_of(root, session_id))
+    return remove_work(root, work_of(root, session_id))
 
 
 def check_working_folder(agent_id: str, definition: AgentDefinition) -> None:

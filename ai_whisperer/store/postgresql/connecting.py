@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from typing import Any, Final
 
@@ -108,17 +109,22 @@ async def check_server(connection: Connection, address: str) -> None:
         )
 
 
-def explained(error: BaseException, address: str) -> StoreError:
-    """The error of the database as one of ours, which says what to do."""
+def explained(error: BaseException, address: str | None = None) -> StoreError:
+    """The error of the database as one of ours, which says what to do.
+
+    The address is for whoever gave it. Without it the error can be told to clients, who are not to know it.
+    """
     if isinstance(error, StoreError):
         return error
-    words = {"where": shown(address), "database": database_of(address), "why": str(error) or "no answer in time"}
+    where = "the address of the store" if address is None else shown(address)
+    database = "NAME" if address is None else database_of(address)
+    words = {"where": where, "database": database, "why": in_words(error)}
     for kinds, ours, told in _MEANINGS:
         if isinstance(error, kinds):
             made = ours(told.format(**words))
             break
     else:
-        made = StoreError(f"The database at {shown(address)} cannot be used: {error or type(error).__name__}.")
+        made = StoreError(f"The database at {where} cannot be used: {in_words(error)}.")
     made.__cause__ = error
     return made
 
@@ -192,6 +198,15 @@ _MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
     ),
 )
 """What errors mean, the first that fits."""
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong, without the address at which it did."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, OSError):
+        return os.strerror(error.errno).lower() if error.errno else "it cannot be reached"
+    return str(error) or type(error).__name__
 
 
 def state_of(error: BaseException) -> str:

@@ -6,6 +6,7 @@ compared once more. Until that has ended well no server takes the database.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError
 from ai_whisperer.store import tables
 from ai_whisperer.store.archive import Progress
 from ai_whisperer.store.folder_lock import lock_folder
+from ai_whisperer.store.moved import Moved, mark_moved
 from ai_whisperer.store.postgresql import migrating
 from ai_whisperer.store.postgresql.addresses import shown
 from ai_whisperer.store.postgresql.connecting import LOST, check_server, explained
@@ -49,7 +51,8 @@ class CopyReport(msgspec.Struct, frozen=True, kw_only=True):
 async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress = lambda _: None) -> CopyReport:
     """Copy the database of a data folder that nobody uses into a PostgreSQL database that has no sessions.
 
-    The folder stays as it is, and keeps the files of agents. Raises a `StoreError`; call it again to go on.
+    The folder keeps its sessions as they are, and the files of agents, and is marked: nobody opens it without being
+    told where its sessions are. Raises a `StoreError`; call it again to go on.
     """
     path = Path(folder) / DATABASE_NAME
     if not path.exists():
@@ -70,6 +73,7 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
             mended = copying.mended
             await copying.check(address)
             await connection.execute("UPDATE meta SET state=$1", migrating.READY)
+            mark_moved(Path(folder), Moved(address=shown(address), at=time.time()))
             on_progress(1.0)
             return CopyReport(
                 folder=str(folder),

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from asyncpg import Connection
 
 from ai_whisperer.domain.cluster import NodeState
-from ai_whisperer.errors import SessionElsewhereError, StoreFailedError
+from ai_whisperer.errors import NodeFencedError, SessionElsewhereError
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.pool import Readers
 from ai_whisperer.store.postgresql.registry import node_from
@@ -64,8 +64,11 @@ class Placing:
                     raise SessionElsewhereError(f"The session '{session_id}' is on its way to another node. Ask again.")
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def release(self, session_id: str) -> None:
-        """Let others have the session, unless it is pinned. All that was decided in it must be committed."""
+    async def release(self, session_id: str, *, files_left: bool = False) -> None:
+        """Let others have the session, unless it is pinned. All that was decided in it must be committed.
+
+        If it was deleted and has `files_left` here, that is not forgotten.
+        """
         async with self._changing.setdefault(session_id, asyncio.Lock()):
             epoch = self.claims.get(session_id)
             if epoch is None or session_id in self._pinned:
@@ -74,7 +77,8 @@ class Placing:
             async def free(connection: Connection) -> None:
                 await connection.execute(queries.RELEASE, self.host_id, session_id, epoch)
                 await connection.execute(queries.FORGET, session_id)
-                await connection.execute(queries.FORGET_FILES, self.host_id, session_id)
+                if not files_left:
+                    await connection.execute(queries.FORGET_FILES, self.host_id, session_id)
 
             await self._readers.read(free)
             if self.claims.get(session_id) == epoch:
@@ -143,7 +147,7 @@ class Placing:
         nodes = [node_from(tuple(row)) for row in rows]
         own = next((each for each in nodes if each.id == self.host_id), None)
         if own is None:
-            raise StoreFailedError("The database no longer has this node, so it stops; its log says why.")
+            raise NodeFencedError("The database no longer has this node, so it stops; its log says why.")
         takers = [each for each in nodes if each.serves and each.state is NodeState.JOINED]
         other = max(takers, key=lambda each: each.strength, default=None)
         if own.state is not NodeState.JOINED:

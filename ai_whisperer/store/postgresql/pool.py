@@ -12,8 +12,7 @@ import asyncpg
 from asyncpg import Connection
 
 from ai_whisperer.errors import StoreFailedError
-from ai_whisperer.store.postgresql.addresses import shown
-from ai_whisperer.store.postgresql.connecting import LOST, connect
+from ai_whisperer.store.postgresql.connecting import LOST, connect, in_words
 
 MOST_READERS = 4
 _PAUSE_SECONDS = 0.2
@@ -46,8 +45,7 @@ class Readers:
             except LOST as error:
                 if loop.time() >= until:
                     raise StoreFailedError(
-                        f"PostgreSQL at {shown(self._address)} has not answered for {self._patience_seconds:g} s "
-                        f"({error or type(error).__name__})."
+                        f"PostgreSQL has not answered for {self._patience_seconds:g} s ({in_words(error)})."
                     ) from error
                 _log.info("a read is tried again: %s", error or type(error).__name__)
                 await asyncio.sleep(_PAUSE_SECONDS)

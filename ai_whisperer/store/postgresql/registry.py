@@ -13,7 +13,7 @@ from asyncpg import Connection
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
 from ai_whisperer.domain.nodes import Absence, Load, NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
-from ai_whisperer.store.postgresql.connecting import LOST, connect, explained
+from ai_whisperer.store.postgresql.connecting import LOST, connect, explained, in_words
 from ai_whisperer.store.tables import Row
 
 _CLOSE_SECONDS: Final = 1.0
@@ -185,9 +185,9 @@ class Registry:
             yield await self._connected()
         except LOST as error:
             self.lose()
-            raise ConnectionError(str(error) or type(error).__name__) from error
+            raise ConnectionError(in_words(error)) from error
         except asyncpg.PostgresError as error:
-            raise explained(error, self._address) from error
+            raise explained(error) from error
         except BaseException:  # given up in the middle of a statement
             self.lose()
             raise

@@ -27,7 +27,6 @@ from ai_whisperer.store.layout import WORK
 from ai_whisperer.store.packing import Packing, UnknownShapeError
 from ai_whisperer.store.parts import StoreParts
 from ai_whisperer.store.postgresql import connecting, migrating, node_queries, queries, retention_queries
-from ai_whisperer.store.postgresql.addresses import shown
 from ai_whisperer.store.postgresql.lane import ALONE, Lane
 from ai_whisperer.store.postgresql.placing import Placing
 from ai_whisperer.store.postgresql.pool import Readers
@@ -67,12 +66,10 @@ class PostgresqlStore(StoreParts):
         readers: Readers,
         packing: Packing,
         *,
-        address: str,
         folder: Path | None,
         lock: FolderLock | None,
         placing: Placing | None = None,
     ) -> None:
-        self._address = address
         self._lane = lane
         self._writer = writer
         self._readers = readers
@@ -127,16 +124,13 @@ class PostgresqlStore(StoreParts):
             placing = Placing(host_id, readers) if host_id else None
             writer = PostgresqlWriter(
                 lane,
-                address,
                 writer=host_id or ALONE,
                 epoch=epoch,
                 claims=None if placing is None else placing.claims,
                 patience_seconds=patience_seconds,
             )
             packing = Packing(shapes, numbered_by_content=True)
-            store = cls(
-                lane, writer, readers, packing, address=address, folder=work or place, lock=lock, placing=placing
-            )
+            store = cls(lane, writer, readers, packing, folder=work or place, lock=lock, placing=placing)
             undo.push_async_callback(readers.close)
             if placing is None:
                 await store.finish_deletions()
@@ -173,11 +167,11 @@ class PostgresqlStore(StoreParts):
             self._writer.forget(session_id)
         return taken
 
-    async def release(self, session_id: str) -> None:
+    async def release(self, session_id: str, *, files_left: bool = False) -> None:
         if self.placing is not None:
             await self._groups.flushed()
             if self._groups.failure is None:
-                await self.placing.release(session_id)
+                await self.placing.release(session_id, files_left=files_left)
 
     def pinned(self, session_id: str) -> AbstractContextManager[None]:
         return nullcontext() if self.placing is None else self.placing.pinned(session_id)
@@ -187,7 +181,7 @@ class PostgresqlStore(StoreParts):
 
     def stop_absent(self, why: Absence) -> None:
         """The database does not have this node any more: nothing more is taken."""
-        self._groups.stop(fenced(self._address) if why is Absence.LET_GO else went_back(self._address))
+        self._groups.stop(fenced() if why is Absence.LET_GO else went_back())
 
     async def finish_deletions(self) -> None:
         """Delete what is left of the sessions that were being deleted or imported when a process ended."""
@@ -290,9 +284,8 @@ class PostgresqlStore(StoreParts):
         except connecting.LOST:
             raise
         except asyncpg.PostgresError as error:
-            raise connecting.explained(error, self._address) from error
+            raise connecting.explained(error) from error
         except (msgspec.MsgspecError, ValueError) as error:
             raise StoreCorruptError(
-                f"The database at {shown(self._address)} holds a row that cannot be read ({error}). Restore a backup; "
-                "nothing was changed."
+                f"The database holds a row that cannot be read ({error}). Restore a backup; nothing was changed."
             ) from error

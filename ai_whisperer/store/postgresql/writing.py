@@ -15,15 +15,14 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from ai_whisperer.errors import StoreError, StoreFailedError, StoreFullError, StoreLostError
+from ai_whisperer.errors import NodeFencedError, StoreError, StoreFailedError, StoreFullError, StoreLostError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import SERVER, Change, Unit
 from ai_whisperer.store.group import Group, Pending
 from ai_whisperer.store.groups import Done
 from ai_whisperer.store.operations import INSERT_NOTIFICATION
 from ai_whisperer.store.postgresql import queries
-from ai_whisperer.store.postgresql.addresses import shown
-from ai_whisperer.store.postgresql.connecting import LOST, TAKES_NO_WRITES, explained, state_of
+from ai_whisperer.store.postgresql.connecting import LOST, TAKES_NO_WRITES, explained, in_words, state_of
 from ai_whisperer.store.postgresql.lane import ALONE, Fence, Lane
 from ai_whisperer.store.postgresql.merging import DuplicateRowError, Wave, merged
 from ai_whisperer.store.postgresql.statements import with_epoch
@@ -67,7 +66,6 @@ class PostgresqlWriter:
     def __init__(
         self,
         lane: Lane,
-        address: str,
         *,
         writer: str = ALONE,
         epoch: int,
@@ -75,7 +73,6 @@ class PostgresqlWriter:
         patience_seconds: float,
     ) -> None:
         self._lane = lane
-        self._address = address
         self._writer = writer
         self._epoch = epoch
         self._patience_seconds = patience_seconds
@@ -112,7 +109,7 @@ class PostgresqlWriter:
             return None
         since = asyncio.get_running_loop().time() - self._lost_since
         return (
-            f"PostgreSQL at {shown(self._address)} has not answered for {since:.0f} s. It is tried again, up to "
+            f"PostgreSQL has not answered for {since:.0f} s. It is tried again, up to "
             f"{self._patience_seconds:g} s; until then everything waits, and nothing is lost."
         )
 
@@ -206,7 +203,7 @@ class PostgresqlWriter:
                 self._lane.lose()
                 if self._lost_since is None:
                     self._lost_since = loop.time()
-                    _log.warning("the connection to PostgreSQL is lost (%s); it is tried again", _words(error))
+                    _log.warning("the connection to PostgreSQL is lost (%s); it is tried again", in_words(error))
                 if loop.time() - self._lost_since >= self._patience_seconds:
                     raise self._out_of_patience(error) from error
                 await asyncio.sleep(pause)
@@ -235,38 +232,38 @@ class PostgresqlWriter:
         """What the database says of a group that it does not write."""
         match state_of(error):
             case State.FENCED:
-                return fenced(self._address)
+                return fenced()
             case State.WENT_BACK:
-                return went_back(self._address, int(str(error)) if str(error).isdigit() else None)
+                return went_back(int(str(error)) if str(error).isdigit() else None)
             case State.SESSIONS_LOST:
                 return _RefusedError(f"another process has taken over: {error}")
             case state if state[:2] in ("22", "23", "54"):
                 return _RefusedError(str(error))
             case _:
-                return explained(error, self._address)
+                return explained(error)
 
     def _out_of_patience(self, error: BaseException) -> StoreFailedError:
         if isinstance(error, TAKES_NO_WRITES):
             return StoreFailedError(
-                f"No PostgreSQL at {shown(self._address)} has taken writes for {self._patience_seconds:g} s: what "
-                "answers there is a standby, or is read-only. So the runtime stopped. Let one of them take writes, and "
+                f"No PostgreSQL has taken writes for {self._patience_seconds:g} s: what answers at the address of the "
+                "store is a standby, or is read-only. So the runtime stopped. Let one of them take writes, and "
                 "start again; nothing that was accepted is lost."
             )
         return StoreFailedError(
-            f"PostgreSQL at {shown(self._address)} has not answered for {self._patience_seconds:g} s "
-            f"({_words(error)}), so the runtime stopped. Start it, and start again; nothing that was accepted is lost."
+            f"PostgreSQL has not answered for {self._patience_seconds:g} s ({in_words(error)}), so "
+            "the runtime stopped. Start it, and start again; nothing that was accepted is lost."
         )
 
 
-def fenced(address: str) -> StoreFailedError:
+def fenced() -> NodeFencedError:
     """What is told by a process in whose place another writes."""
-    return StoreFailedError(
-        f"Another process has taken over at {shown(address)}: this one was not heard of for too long, so it stopped. "
+    return NodeFencedError(
+        "Another process has taken over: this one was not heard of for too long, so it stopped. "
         "Nothing that was accepted is lost. Start it again to have it join."
     )
 
 
-def went_back(address: str, lost: int | None = 0) -> StoreLostError:
+def went_back(lost: int | None = 0) -> StoreLostError:
     """What is told by a process that finds a database which is older than what it knows to be committed.
 
     `lost` are the commits of this process that are gone, if it is known how many: none if it had made none.
@@ -274,7 +271,7 @@ def went_back(address: str, lost: int | None = 0) -> StoreLostError:
     what = "commits" if lost is None else "1 commit" if lost == 1 else f"{lost} commits"
     what = f"{what} that were acknowledged" if lost != 0 else "the last commits, and that this node joined"
     return StoreLostError(
-        f"The PostgreSQL that answers at {shown(address)} has lost {what}: a standby that was behind took over, or a "
+        f"The PostgreSQL that answers has lost {what}: a standby that was behind took over, or a "
         "backup was restored. Start again to continue without them; let the primary wait for its standby "
         "(synchronous_standby_names) to lose none."
     )
@@ -291,7 +288,3 @@ def _session_place(columns: Sequence[str], table: Table[Any]) -> int | None:
     """Where the id of the session stands among the values; None for what belongs to no session."""
     name = "id" if table is tables.SESSION else "session_id"
     return columns.index(name) if name in columns else None
-
-
-def _words(error: BaseException) -> str:
-    return str(error) or type(error).__name__

@@ -23,6 +23,7 @@ from ai_whisperer.store import archive
 from ai_whisperer.store.archive import Progress, Reader
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.layout import WORK, keep_out_of_git, place_aside, traces_in
+from ai_whisperer.store.moved import check_not_moved, unmark
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME
 from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
@@ -55,6 +56,7 @@ def one_moment(data: Path) -> Iterator[apsw.Connection]:
     path = data / DATABASE_NAME
     if not path.exists():
         raise StoreError(f"There is no database in '{data}'. Name the data folder with --data.")
+    check_not_moved(data)
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -104,6 +106,7 @@ def restore(
                 sessions, aside = _restored(reader, folder, replace=replace)
         finally:
             lock.release()
+        unmark(folder)
         keep_out_of_git(folder)
         on_progress(1.0)
         return BackupReport(

@@ -17,6 +17,7 @@ from ai_whisperer.store.base import StoreHealth, Unit
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.groups import GroupCommit
 from ai_whisperer.store.layout import keep_out_of_git
+from ai_whisperer.store.moved import check_not_moved
 from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.parts import StoreParts
 from ai_whisperer.store.readers import notification_reader
@@ -73,7 +74,8 @@ class SqliteStore(StoreParts):
     ) -> SqliteStore:
         """Open the database in the folder, or make both; raises a `StoreError` that says what to do.
 
-        Something that was acknowledged and is missing is such an error, `StoreLostError`: see `accept_loss`.
+        Something that was acknowledged and is missing is such an error, `StoreLostError`: see `accept_loss`. So is
+        `StoreMovedError`, if the sessions were copied to PostgreSQL: see `use_folder`.
         `synchronous="OFF"` gives up durability for speed, for tests on simulated disks.
         """
         folder = Path(folder)
@@ -81,6 +83,7 @@ class SqliteStore(StoreParts):
         with ExitStack() as undo:
             lock = lock_folder(folder)
             undo.callback(lock.release)
+            check_not_moved(folder)
             keep_out_of_git(folder)
             writing = opening.open_database(path, vfs=vfs)
             undo.callback(_closed, writing)

@@ -241,7 +241,7 @@ class TwoNodes(People):
         ordering = (
             membership.move(SESSION, node.name, patience_seconds=_DRAINED_SECONDS)
             if fault.kind is Kind.MOVE
-            else membership.drain(node.name)
+            else membership.drain(node.name, force=True)
         )
         ordered = asked.machine.run(ordering)
         ordered.add_done_callback(_seen)

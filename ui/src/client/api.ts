@@ -2682,12 +2682,15 @@ export interface Methods {
   };
   /**
    * Let a node give all its sessions to others, and take no more until it is started again. Only the principal `local`
-   * may. The steps under way may finish, as when a server ends; `cluster.status` shows how many sessions are left.
+   * may. The steps under way may finish, as when a server ends; `cluster.status` shows how many sessions are left. The
+   * last node that takes sessions is drained only by `force`: they wait for another then.
    */
   "cluster.drain": {
     params: {
       /** The name of a node of the cluster. */
       node: string;
+      /** Whether the last node that takes sessions is drained, too. */
+      force?: boolean;
     };
     result: ClusterStatus;
   };
