@@ -6,6 +6,7 @@ are those of `ai_whisperer.scripting`: agents from a script, without asyncio.
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -157,4 +158,11 @@ __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - the names above, once
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'ai_whisperer' has no attribute '{name}'")
-    return getattr(import_module(f"ai_whisperer.{_HOME_OF[name]}"), name)
+    collects = gc.isenabled()
+    gc.disable()  # what modules are made of is no garbage, and to look for some among it takes a twentieth of the time
+    try:
+        home = import_module(f"ai_whisperer.{_HOME_OF[name]}")
+    finally:
+        if collects:
+            gc.enable()
+    return getattr(home, name)

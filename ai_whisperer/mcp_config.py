@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.errors import InvalidInputError, McpConfigError
+from ai_whisperer.late_pattern import late_pattern
 from ai_whisperer.setting_values import checked
 
-_NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
+_NAME = late_pattern(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 _MAX_NAME = 30
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_URL = re.compile(r"https?://[^\s/]\S*")
+_HEADER = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_URL = late_pattern(r"https?://[^\s/]\S*")
 _MAX_SECONDS = 86_400.0
 _OF_COMMANDS = ("args", "env", "cwd")
 

@@ -15,6 +15,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from ai_whisperer.late_pattern import late_pattern
+
 HIDDEN = "[secret]"
 """What stands in the place of a secret."""
 
@@ -24,13 +26,13 @@ _MIN_LENGTH = 8
 _SECRET_VARIABLES = ("_KEY", "_TOKEN", "_TOKENS", "_SECRET", "_PASSWORD", "_PASSPHRASE")
 _URL_VARIABLES = ("_URL", "_PROXY", "_DSN", "_URI")
 _PLAIN_VARIABLES = {"WHISPERER_TLS_KEY"}  # the name of a file
-_SECRET_NAME = re.compile(
+_SECRET_NAME = late_pattern(
     r".*(?:authorization|api[-_]?key|token|secret|password|passphrase|cookie)", re.IGNORECASE | re.DOTALL
 )
-_URL_PASSWORD = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
+_URL_PASSWORD = late_pattern(r"://[^/@\s:]*:([^/@\s]+)@")
 
 _FORMS = tuple(
-    (hints, re.compile(form))
+    (hints, late_pattern(form))
     for hints, form in (
         # The lookbehind keeps `task-…` from passing for `sk-…`. It also leaves only one place in a run of such
         # characters where a match can begin: so the time rises with the length of a text, not with its square.

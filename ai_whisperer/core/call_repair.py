@@ -15,14 +15,15 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.domain.conversation import ToolSpec
+from ai_whisperer.late_pattern import late_pattern
 
-_PREFIX = re.compile(r"(?:functions?|tools?|default_api)[._:/](?=\w)")
-_FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
-_QUOTED_VALUE = re.compile(r':\s*"\s*(?:-?\d[\d.e+-]*\s*"|[\[{]|(?:true|false)\s*")', re.IGNORECASE)
+_PREFIX = late_pattern(r"(?:functions?|tools?|default_api)[._:/](?=\w)")
+_FENCED = late_pattern(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+_QUOTED_VALUE = late_pattern(r':\s*"\s*(?:-?\d[\d.e+-]*\s*"|[\[{]|(?:true|false)\s*")', re.IGNORECASE)
 _MAX_CHARACTERS = 64 << 10
 """Longer arguments stay as they are: most of them are texts, and taking them apart takes its time."""
-_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_INTEGER = late_pattern(r"-?\d{1,18}", re.ASCII)
+_NUMBER = late_pattern(r"-?\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _OBJECT_STARTS = ("{", "")
 _TRUTHS = {"true": True, "false": False}
 _KINDS: Mapping[str, tuple[type, ...]] = {

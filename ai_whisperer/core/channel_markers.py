@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import cache, lru_cache
 
+from ai_whisperer.late_pattern import late_pattern
+
 
 class Channel(StrEnum):
     ANALYSIS = "analysis"
@@ -25,9 +27,9 @@ _OPENERS = {f"[{channel}]": channel for channel in Channel}
 _CLOSERS = {channel: f"[/{channel}]" for channel in Channel}
 _MARKER_STARTS = starts_of([*_OPENERS, *_CLOSERS.values(), _CONTINUE])
 _CLOSING_STARTS = {channel: starts_of([closing]) for channel, closing in _CLOSERS.items()}
-_LINE_END_OR_BACKTICK = re.compile(r"[\n`]")
-_BLANK_RUN = re.compile(r"[ \t\r]+")
-_BACKTICK_RUN = re.compile(r"`+")
+_LINE_END_OR_BACKTICK = late_pattern(r"[\n`]")
+_BLANK_RUN = late_pattern(r"[ \t\r]+")
+_BACKTICK_RUN = late_pattern(r"`+")
 _FENCE_LENGTH = 3
 _MAX_TURNS = 500
 """So many markers and fences are looked at."""
@@ -38,10 +40,10 @@ _MAX_PLACES = 10_000
 # What a line may begin with that has to be looked at, also if it is cut off at the end of the chunk.
 _NAMES = "|".join(Channel)
 _START_OF_NOTE = rf"[ \t\r]*(?:`{{{_FENCE_LENGTH}}}|`*\Z|\[(?:(?:/?(?:{_NAMES})|{_CONTINUE[1:-1]})\]|[/a-z]{{0,11}}\Z))"
-MARKER = re.compile(rf"\[(?:/?(?:{_NAMES})|{_CONTINUE[1:-1]})\]", re.IGNORECASE)
+MARKER = late_pattern(rf"\[(?:/?(?:{_NAMES})|{_CONTINUE[1:-1]})\]", re.IGNORECASE)
 """A text without any is plain, wherever its lines begin."""
-_LINE_OF_NOTE = re.compile(_START_OF_NOTE, re.IGNORECASE)
-_NEXT_LINE_OF_NOTE = re.compile(rf"\n(?={_START_OF_NOTE})", re.IGNORECASE)
+_LINE_OF_NOTE = late_pattern(_START_OF_NOTE, re.IGNORECASE)
+_NEXT_LINE_OF_NOTE = late_pattern(rf"\n(?={_START_OF_NOTE})", re.IGNORECASE)
 
 
 @cache

@@ -15,17 +15,18 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.core.text import one_line
+from ai_whisperer.late_pattern import late_pattern
 
 _FEWEST_DIGITS = 6
-_FORGED = re.compile(r"<(?=[^\w<]{0,8}(?:untrusted|said(?!\w)))", re.IGNORECASE)
-_NOT_IN_NAMES = re.compile(r"[^\w.:-]")
-_NAME = re.compile(r"[\w.:-]+")
+_FORGED = late_pattern(r"<(?=[^\w<]{0,8}(?:untrusted|said(?!\w)))", re.IGNORECASE)
+_NOT_IN_NAMES = late_pattern(r"[^\w.:-]")
+_NAME = late_pattern(r"[\w.:-]+")
 _LONGEST_NAME = 100
 _OPENING = "<said by="
 _CLOSING = "\n</said id="
-_FIRST_MARK = re.compile(r'<said by="[\w.:-]*" id="\d+">\n')
-_LAST_MARK = re.compile(r'\n</said id="\d+">')
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_FIRST_MARK = late_pattern(r'<said by="[\w.:-]*" id="\d+">\n')
+_LAST_MARK = late_pattern(r'\n</said id="\d+">')
+_UNSEEN = late_pattern("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def said(by: str, text: str) -> str:

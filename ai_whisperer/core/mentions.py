@@ -9,6 +9,7 @@ from functools import lru_cache
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.record import Record
+from ai_whisperer.late_pattern import late_pattern
 
 EVERYONE = ("all", "everyone")
 """Names that address all members, unless one of them is called so."""
@@ -17,11 +18,11 @@ _SPACE = r"(?:[^\S\n]|[_\-]){1,8}"
 """What stands between two words of a name. It has a bound, or a text of blanks would be read again for each member."""
 
 _ENDS = r"(?!\w|[-.]\w)"
-_SEPARATORS = re.compile(r"[\s_\-]+")
-_FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
-_TICKS = re.compile(r"`+")
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_PAGE_ADDRESS = re.compile(r"://\S*")
+_SEPARATORS = late_pattern(r"[\s_\-]+")
+_FENCE = late_pattern(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+_TICKS = late_pattern(r"`+")
+_BLANK_LINE = late_pattern(r"\n[^\S\n]*\n")
+_PAGE_ADDRESS = late_pattern(r"://\S*")
 _BLOT = "\0"
 
 

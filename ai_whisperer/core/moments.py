@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from ai_whisperer.domain.clock import LENGTH_PATTERN, LENGTHS_PATTERN
+from ai_whisperer.late_pattern import late_pattern
 
-_LENGTHS = re.compile(LENGTH_PATTERN, re.IGNORECASE)
-_LENGTHS_ONLY = re.compile(LENGTHS_PATTERN, re.IGNORECASE)
+_LENGTHS = late_pattern(LENGTH_PATTERN, re.IGNORECASE)
+_LENGTHS_ONLY = late_pattern(LENGTHS_PATTERN, re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

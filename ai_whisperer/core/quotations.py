@@ -12,6 +12,7 @@ import msgspec
 from ai_whisperer.core.call_repair import without_prefix
 from ai_whisperer.core.text_calls import TextCalls, WrittenCall
 from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
+from ai_whisperer.late_pattern import late_pattern
 
 _MAX_COMPARED = 2 << 20
 """So many characters are searched, those that were shown once for each call: it takes its time. Beyond that every call
@@ -21,7 +22,7 @@ _TELLING = 5
 _MAX_VALUES = 4
 """So many values of a call are looked for, the longest ones."""
 _IGNORED = b" \t\n\r\v\f\\"
-_HIDDEN = re.compile(r"\\u00(?:3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7[bd])", re.IGNORECASE)
+_HIDDEN = late_pattern(r"\\u00(?:3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7[bd])", re.IGNORECASE)
 """Letters, digits and braces that are escaped: whoever does that hides something."""
 
 

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 
+from ai_whisperer.late_pattern import late_pattern
+
 _OPENERS = ("<think>", "<thinking>")
 _CLOSERS = ("</think>", "</thinking>")
 _LONGEST = max(map(len, _CLOSERS))
 _MAX_BLANKS = 1_024
 """After more blanks no tag is at the start of a text: they are held back until it is clear."""
-_OPENER = re.compile(rf"\s{{0,{_MAX_BLANKS}}}<think(?:ing)?>")
-_CLOSER = re.compile(r"</think(?:ing)?>")
+_OPENER = late_pattern(rf"\s{{0,{_MAX_BLANKS}}}<think(?:ing)?>")
+_CLOSER = late_pattern(r"</think(?:ing)?>")
 _MAX_BLANKS_AFTER = 64
 """After more blanks a closing tag is not alone on its line: it is held back until it is clear."""
 _CLOSER_ALONE = rf"</think(?:ing)?>[ \t\r]{{0,{_MAX_BLANKS_AFTER}}}"
-_CLOSING_LINE = re.compile(_CLOSER_ALONE)
-_LONE_CLOSER = re.compile(rf"^[ \t]*{_CLOSER_ALONE}$", re.MULTILINE)
-_LINE_OF_TAG = re.compile(r"^[ \t]*(<[^\n]*)", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
+_CLOSING_LINE = late_pattern(_CLOSER_ALONE)
+_LONE_CLOSER = late_pattern(rf"^[ \t]*{_CLOSER_ALONE}$", re.MULTILINE)
+_LINE_OF_TAG = late_pattern(r"^[ \t]*(<[^\n]*)", re.MULTILINE)
+_FENCE = late_pattern(r"^[ \t]*```", re.MULTILINE)
 
 
 def begins_with_reasoning(text: str) -> bool:

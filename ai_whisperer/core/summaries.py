@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from ai_whisperer.core.contexts import text_bytes, turn_bytes
@@ -10,6 +9,7 @@ from ai_whisperer.core.marks import harmless, untrusted, without_marks
 from ai_whisperer.core.shown import READ_RESULT, cut
 from ai_whisperer.core.text import one_line
 from ai_whisperer.domain.conversation import AnswerTurn, ToolTurn, Turn, UserTurn
+from ai_whisperer.late_pattern import late_pattern
 
 Gone = Sequence[tuple[str, Turn]]
 """Turns that are to be covered, each with the step that it is of."""
@@ -19,8 +19,8 @@ _FIRST_CUT = 4_000
 _LEAST_CUT = 100
 _LINE_CHARACTERS = 160
 _NAME = r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+"
-_NAMES = re.compile(_NAME)
-_CALLED = re.compile(rf"{_NAME}(?=\()")
+_NAMES = late_pattern(_NAME)
+_CALLED = late_pattern(rf"{_NAME}(?=\()")
 
 _PROMPT = """\
 You write the summary of a conversation of an agent. The agent continues with your summary in place of the conversation,

@@ -13,19 +13,19 @@ all. `ui/src/history/telling.ts` does the same for the page, and cuts what is to
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from ai_whisperer.core.moments import duration, moment
 from ai_whisperer.domain.notifications import NOTIFICATIONS
+from ai_whisperer.late_pattern import late_pattern
 
 _Params = dict[str, Any]
 _Filler = Callable[[_Params], str | None]
 
-_PART = re.compile(r"\[([^]]*)\]|\{@?([\w.]+):?(\w*)\}")
-_CONDITION = re.compile(r"([\w.]+)([=>]?)(\w*)\?")
+_PART = late_pattern(r"\[([^]]*)\]|\{@?([\w.]+):?(\w*)\}")
+_CONDITION = late_pattern(r"([\w.]+)([=>]?)(\w*)\?")
 
 
 def told(name: str, params: _Params) -> tuple[str, str] | None:

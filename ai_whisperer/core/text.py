@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 
 from msgspec import Struct
 
 from ai_whisperer.errors import InvalidInputError, TooLargeError
+from ai_whisperer.late_pattern import late_pattern
 
 _MAX_REASON_BYTES = 10_000
-_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_BREAKS = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """Control characters, and all that ends a line: what is one line to one reader must not be two to another."""
 _NUL = "\0"
-_HALVES = re.compile("[\ud800-\udfff]+")
-_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_HALVES = late_pattern("[\ud800-\udfff]+")
+_TURNS = late_pattern("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 """What changes the direction of text, so that it is read in another order than it is written in."""
 
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ai_whisperer.core.reasoning_tags import after_reasoning
+from ai_whisperer.late_pattern import late_pattern
 
 _MAX_CHARACTERS = 64 << 10
 """A longer text is none of these forms: taking it apart takes its time."""
 _MAX_CALLS = 20
-_FUNCTION = re.compile(r"([\w.:/-]+)>(.*)", re.DOTALL)
+_FUNCTION = late_pattern(r"([\w.:/-]+)>(.*)", re.DOTALL)
 _LISTED = "[TOOL_CALLS]"
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+_FENCED = late_pattern(r"```(?:json|tool_call|tool_code)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _ARGUMENTS = ("arguments", "parameters")
 _BESIDE = {"name", "type", "id", *_ARGUMENTS}
 

@@ -87,7 +87,7 @@ def usage_of(steps: Iterable[StepRecord]) -> Usage:
         elif step.state is not STARTED:
             tool_calls += 1
             if step.call is None or step.call.name not in WAITING_TOOLS:
-                wall += _seconds(step)
+                wall += 0.0 if step.finished_at is None else seconds_between(step.started_at, step.finished_at)
             result = step.result
             if result is not None:
                 mails += result.mails_sent
@@ -127,6 +127,10 @@ def usage_without(total: Usage, part: Usage) -> Usage:
     )
 
 
-def _seconds(step: StepRecord) -> float:
-    """How long the call took, to the microsecond; clocks may be set back."""
-    return 0.0 if step.finished_at is None else max(round(step.finished_at - step.started_at, 6), 0.0)
+def seconds_between(begun_at: float, ended_at: float) -> float:
+    """How long something took, to the microsecond; clocks may be set back.
+
+    By whole microseconds, since `round` makes a decimal text of the number and reads that.
+    """
+    seconds = ended_at - begun_at
+    return int(seconds * 1e6 + 0.5) / 1e6 if seconds > 0.0 else 0.0

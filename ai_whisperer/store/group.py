@@ -74,7 +74,10 @@ class Group:
                 session = None
             if unit.horizons:
                 self.horizons += unit.horizons
-            for note in unit.notes:
+            notes = unit.notes
+            if not notes:
+                continue
+            for note in notes:
                 if note.session_id is not session:
                     if session is not None:
                         numbers[session] = seq
@@ -82,16 +85,18 @@ class Group:
                     seq = numbers.get(session) or self._last(session, last_seq_of)
                 note.seq = seq = seq + 1
                 told = note.told
-                shape, pack, short_bytes = packers.get(type(told)) or self._packing.packer(type(told))
+                try:
+                    shape, pack, short_bytes = packers[type(told)]
+                except KeyError:
+                    shape, pack, short_bytes = self._packing.packer(type(told))
                 packed = pack(told, note.cause)
                 rows.append((session, seq, note.at, shape, packed))
                 length = len(packed)
                 sizes.append(
                     NOTE_BYTES + 4 * length if length <= short_bytes else size_of_params(encode(told).decode())
                 )
-            if unit.notes:
-                numbers[session] = seq
-                notifications += unit.notes
+            numbers[session] = seq
+            notifications += notes
         return rows
 
     def unknown_sessions(self) -> set[str]:

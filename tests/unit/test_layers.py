@@ -18,6 +18,7 @@ WORDS = {
     "domain",
     "version",
     "errors",
+    "late_pattern",
     "mcp_config",
     "secrets",
     "setting_sources",

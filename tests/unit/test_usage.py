@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ai_whisperer.core.usage import usage_of
+from ai_whisperer.core.usage import seconds_between, usage_of
 from ai_whisperer.domain.conversation import Answer, ToolCall, ToolResult, ToolRun, Usage
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
 
@@ -66,3 +66,13 @@ def test_a_call_that_waits_for_somebody_takes_no_time() -> None:
 )
 def test_all_together_are_the_sum_of_each(steps: list[StepRecord]) -> None:
     assert usage_of(steps) == sum((usage_of([step]) for step in steps), Usage())
+
+
+@pytest.mark.parametrize(
+    ("begun_at", "ended_at", "seconds"),
+    [(100.0, 100.05, 0.05), (1.0, 1.0000014, 0.000001), (1.0, 1.0000016, 0.000002), (7.0, 7.0, 0.0), (9.0, 2.0, 0.0)],
+)
+def test_seconds_are_counted_to_the_microsecond_and_never_below_nothing(
+    begun_at: float, ended_at: float, seconds: float
+) -> None:
+    assert seconds_between(begun_at, ended_at) == seconds

@@ -45,7 +45,7 @@ class StepStarted(OfStep, frozen=True, kw_only=True):
         return cls(
             agent_id=task.agent_id,
             task_id=task.id,
-            step_id=step.id,
+            step_id=f"{task.id}.{step.number}",
             kind=step.kind,
             tool=UNSET if step.call is None else step.call.name,
             attempt=step.attempt if again else UNSET,
@@ -145,7 +145,7 @@ class StepFinished(OfStep, frozen=True, kw_only=True):
         return cls(
             agent_id=task.agent_id,
             task_id=task.id,
-            step_id=step.id,
+            step_id=f"{task.id}.{step.number}",
             kind=step.kind,
             state=step.state,
             tool=UNSET if step.call is None else step.call.name,

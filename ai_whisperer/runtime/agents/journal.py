@@ -182,7 +182,8 @@ class TaskJournal:
 
         Returns how many requests to the model have ended meanwhile.
         """
-        before = self.step(step.number)
+        steps, number = self.steps, step.number
+        before = steps[-1] if steps and steps[-1].number == number else self.step(number)  # the former, nearly always
         if before is None or not before.requests:
             self._uncounted.append(step)
         else:

@@ -47,8 +47,12 @@ def is_wanted(agent: Owner, task: TaskRecord, action: Next) -> bool:
     if type(action) is RequestModel:
         return task.origin is not None and task.budget is not None and agent.parts.trees.unknown(task)
     if type(action) is CallTools:
-        trees, mail = agent.parts.trees, agent.parts.mail
-        for wanted in _wanted(agent, action):
+        find, trees, mail = agent.registry.find, agent.parts.trees, agent.parts.mail
+        for pending in action.calls:
+            tool = find(pending.call.name)
+            if not isinstance(tool, CoordinationTool):
+                continue
+            wanted = tool.wanted(pending.call.arguments)
             if trees.unknown(task, to_grow=True) or wanted.mailbox or wanted.task_id:
                 return True
             if wanted.mail_id and mail.in_memory(wanted.mail_id) is None:

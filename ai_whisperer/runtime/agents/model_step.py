@@ -23,7 +23,7 @@ from ai_whisperer.core.model_failures import (
     wait_of_others,
 )
 from ai_whisperer.core.outputs import objection_to
-from ai_whisperer.core.usage import believable, is_believable
+from ai_whisperer.core.usage import believable, is_believable, seconds_between
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.domain.definition import TAKES_IMAGES
 from ai_whisperer.domain.notifications.providers import ModelSkipped
@@ -346,7 +346,7 @@ class ModelStep:
         """
         if self._asked_at is None:
             return replace(self._step, **changes)
-        seconds = max(round(now - self._asked_at, 6), 0.0)
+        seconds = seconds_between(self._asked_at, now)
         self._asked_at = None
         return replace(
             self._step,

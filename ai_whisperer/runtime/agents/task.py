@@ -111,13 +111,17 @@ class RunningTask:
         while True:
             action = self._on_its_terms(self.journal.next_action(), now=decision.at)
             if not (type(action) is RequestModel or type(action) is CallTools or type(action) is Compact):
-                if type(action) is Complete and self._must_look_up(action):
+                if (
+                    type(action) is Complete
+                    and self.found is None
+                    and is_wanted(self._agent, self.journal.task, action)
+                ):
                     return LookUp(action)
                 self._end(decision, action)
                 return None
             if not self._agent.may_step:
                 return None
-            if self._must_look_up(action):
+            if self.found is None and is_wanted(self._agent, self.journal.task, action):
                 return LookUp(action)
             if type(action) is RequestModel:
                 self._begin_request(decision, action)
@@ -144,9 +148,6 @@ class RunningTask:
                 self._continue(decision, action)
             case Fail(failure=failure):
                 self._agent.parts.task_end.fail(decision, self, failure)
-
-    def _must_look_up(self, action: Next) -> bool:
-        return self.found is None and is_wanted(self._agent, self.journal.task, action)
 
     def _check_progress(self, decision: Decision, known: int) -> None:
         """Raise if there is no more in the decision than was known: all that follows would be the same again."""

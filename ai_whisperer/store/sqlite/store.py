@@ -105,9 +105,13 @@ class SqliteStore(StoreParts):
 
     @classmethod
     def in_memory(cls) -> SqliteStore:
-        """A store that ends when it is closed."""
+        """A store that ends when it is closed.
+
+        Nothing of it is ever done on another thread, so that SQLite need not guard each of its calls.
+        """
         uri = f"file:/{uuid.uuid4().hex}?vfs=memdb"
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        flags |= apsw.SQLITE_OPEN_NOMUTEX
         writing = apsw.Connection(uri, flags=flags)
         opening.migrate(writing)
         return cls(writing, apsw.Connection(uri, flags=flags), InlineCommitter(), path=Path(":memory:"))

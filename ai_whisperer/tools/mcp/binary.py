@@ -15,16 +15,18 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.late_pattern import late_pattern
+
 _MIN_CHARACTERS = 1_024
 """What is shorter, and does not say that it is base64, may be an id or a key: it stays as it is."""
 _MAX_TOKEN = 8_192
-_TOKEN = re.compile(r"(?i)token|cursor")
+_TOKEN = late_pattern(r"(?i)token|cursor")
 """What is handed back to the server to get the next page may look like data, but a model has to see it."""
 _MIN_LINE = 40
 _DIGITS = 32
-_STANDARD = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_FOR_URLS = re.compile(r"[A-Za-z0-9_-]+={0,2}")
-_DATA_URI = re.compile(
+_STANDARD = late_pattern(r"[A-Za-z0-9+/]+={0,2}")
+_FOR_URLS = late_pattern(r"[A-Za-z0-9_-]+={0,2}")
+_DATA_URI = late_pattern(
     r"data:([\w.+-]{1,60}/[\w.+-]{1,60})?(?:;[\w=.-]{1,60}){0,3};base64,([A-Za-z0-9+/_-]{64,}={0,2})"
 )
 _KINDS = (
@@ -35,7 +37,7 @@ _KINDS = (
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b", "application/gzip"),
 )
-_BINARY = re.compile(r"(?i)(?:image|audio|video)/|application/(?:pdf|zip|gzip|octet-stream)\b")
+_BINARY = late_pattern(r"(?i)(?:image|audio|video)/|application/(?:pdf|zip|gzip|octet-stream)\b")
 """Kinds whose data is binary however short it is. Of any other, a short value may be a word."""
 _UNKNOWN = "unknown kind"
 _KIND_KEYS = ("mimeType", "mime_type", "contentType")
