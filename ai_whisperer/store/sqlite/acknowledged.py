@@ -160,7 +160,7 @@ class Acknowledged:
             os.close(self._file)
             self._file = None
         with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+            os.unlink(self._path)
 
 
 def accept(folder: Path) -> None:

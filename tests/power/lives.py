@@ -1,0 +1,235 @@
+"""Random lives of a session, each of which ends with a power cut, or with a disk that fails and then a cut.
+
+One seed decides all of it: what people, models and tools do, in which order callbacks run, at which call the power goes,
+and what of the unsynced writes has reached the disk by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from ai_whisperer import AsyncAgentSessionManager, WhispererError
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.schedules import ScheduleRecord
+from ai_whisperer.store import durable_folders
+from ai_whisperer.store.base import Store
+from ai_whisperer.store.sqlite import SqliteStore, acknowledged
+from ai_whisperer.testing.power import WrittenTree
+from ai_whisperer.testing.power_vfs import KINDS, Interruption, PoweredDisk, PoweredSystem, PowerVFS
+from tests.power.committing import committing_on_the_loop
+from tests.power.witness import Witness
+from tests.simulation.chaos import Chaos
+
+_LIFE_SECONDS = 20.0
+_OTHER_OUTCOMES = 2
+"""So many other outcomes of the same cut are looked at beside the one with which life goes on."""
+_MOST_CALLS = {
+    "database.write": 30,
+    "database.sync": 3,
+    "wal.write": 500,
+    "wal.sync": 60,
+    "journal.write": 3,
+    "journal.sync": 2,
+    "open": 6,
+    "read": 300,
+    "delete": 2,
+    "truncate": 2,
+    "note.write": 40,
+    "note.sync": 2,
+    "folder.sync": 4,
+}
+"""Up to which call of a kind the power is cut: about as many as there are in a life."""
+_FAILING = ("database.write", "database.sync", "wal.write", "wal.sync", "note.write", "note.sync")
+_SCHEDULE = "rounds"
+_EACH_SECONDS = 15.0
+
+
+class PowerLives(Chaos):
+    """One run of several lives on one disk. `cuts` counts where the power went, `outcomes` what was looked at."""
+
+    def __init__(self, seed: int, *, lives: int = 8, deaf_to_syncs_of: str = "", synchronous: str = "FULL") -> None:
+        super().__init__(seed, lives=lives)
+        self._clock_is_set = False
+        self._cutting = random.Random(f"power {seed}")
+        self._deaf_to_syncs_of = deaf_to_syncs_of
+        self._synchronous = synchronous
+        self._life = 0
+        self._places_of_lives = tempfile.TemporaryDirectory(prefix="whisperer-power-")
+        self._root = Path(self._places_of_lives.name)
+        self.witness = Witness(self.world)
+        self.cuts: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
+        self.outcomes = 0
+        self._over = asyncio.Event()
+        self._lived_seconds = 0.0
+        self._store: SqliteStore | None = None
+        self._power = self._disk_with(None)
+
+    def run(self) -> None:
+        checkpoint_pages = self._cutting.choice((8, 25, 100))
+        system = PoweredSystem(lambda: self._power)
+        with ExitStack() as stack:
+            stack.callback(self._places_of_lives.cleanup)
+            stack.enter_context(
+                committing_on_the_loop(
+                    self._cutting, lambda: self._power.is_on, checkpoint_pages=checkpoint_pages
+                )
+            )
+            for module in (acknowledged, durable_folders):
+                stack.enter_context(patch.object(module, "os", system))
+            super().run()
+
+    async def store(self) -> Store:
+        """The store of a new process, which has all that was told."""
+        disk = self._power
+        self._store = store = self._opened(disk)
+        publish = store._groups._publish
+
+        def heard(notes: Any, sizes: Any) -> None:
+            if disk.is_on:
+                self.witness.hear(notes)
+            publish(notes, sizes)
+
+        store._groups._publish = heard  # type: ignore[method-assign]
+        self._power.unwatched()
+        self.witness.look_into(store)
+        self._power.unwatched(False)
+        return store
+
+    def crash(self) -> None:
+        """The power is cut, if it is not off already; then it is back, and the disk has what it has."""
+        self._power.cut()
+        store, self._store = self._store, None
+        if store is not None:
+            store.abandon()
+        self.witness.open_eyes()
+
+    def play(self, life: Coroutine[Any, Any, None], *, seed: int) -> None:
+        super().play(life, seed=seed)
+        if not self._power.is_on:
+            self._after_the_cut()
+
+    async def _live(self) -> None:
+        self._over = asyncio.Event()
+        self._power.plans = self._planned()
+        self._life += 1
+        life = asyncio.ensure_future(self._live_until_the_cut())
+        await asyncio.wait([life, asyncio.ensure_future(self._over.wait())], return_when=asyncio.FIRST_COMPLETED)
+        self._power.cut()
+        self._listener.is_deaf = True
+        self._lived_seconds = asyncio.get_running_loop().time()
+        if life.done() and (failure := life.exception()) is not None:
+            if not (isinstance(failure, WhispererError) and self._power.failed_at):
+                raise failure
+        assert self._power.failed_at or not self.faults, f"a loop broke: {self.faults}"
+
+    async def _live_until_the_cut(self) -> None:
+        manager = await self._open()
+        people = [asyncio.ensure_future(self._meddle(manager)) for _ in range(3)]
+        lifetime = self._cutting.random() * _LIFE_SECONDS
+        done, _ = await asyncio.wait(people, timeout=lifetime, return_when=asyncio.FIRST_EXCEPTION)
+        if self._power.failed_at:
+            await asyncio.sleep(self._cutting.random())  # whatever it says now has to be true
+        for person in done:
+            person.result()
+
+    def _after_the_cut(self) -> None:
+        disk = self._power
+        self.crash()
+        self.cuts[disk.cut_at or "no call"] += 1
+        self.failures.update(disk.failed_at[:1])
+        self.faults.clear()
+        for _ in range(_OTHER_OUTCOMES):
+            self._look_at_another_outcome(disk)
+        self._power = self._disk_with(disk.tree)
+        down_for = self._cutting.choice((0.0, 100.0))
+        self._clock = self._clock.later(self._lived_seconds + down_for)
+
+    def _look_at_another_outcome(self, disk: PoweredDisk) -> None:
+        another = self._disk_with(disk.tree)
+        another.unwatched()
+        self._power = another
+        store = self._opened(another)
+        try:
+            self.witness.look_into(store)
+        finally:
+            store.abandon()
+
+    async def _open(self) -> AsyncAgentSessionManager:
+        started = self._clock.now()
+        self.world.opened_at.append(started)
+        manager = await super()._open()
+        if _SCHEDULE not in {each.id for each in manager.list_schedules()}:
+            await manager.create_schedule(
+                "ann", interval_seconds=_EACH_SECONDS, prompt="work", missed="all", schedule_id=_SCHEDULE
+            )
+        return manager
+
+    async def _let_all_end(self, manager: AsyncAgentSessionManager) -> None:
+        created = await manager.delete_schedule(_SCHEDULE)
+        await super()._let_all_end(manager)
+        self._check_rounds(await manager.notifications(limit=1_000_000), created)
+
+    def _check_rounds(self, log: list[Notification], schedule: ScheduleRecord) -> None:
+        """Each instant at which the schedule was due has happened once, or it is told why it has not."""
+        told = [note for note in log if note.name in ("schedule.fired", "schedule.missed")]
+        due = [note.params["dueAt"] for note in told if note.name == "schedule.fired"]
+        assert due == sorted(set(due)), "a schedule has fired twice for one instant"
+        assert len(due) == schedule.fired, "a schedule has fired and does not know it"
+        missed = sum(note.params["count"] for note in told if note.name == "schedule.missed")
+        instants = round((due[-1] - schedule.created_at) / _EACH_SECONDS) if due else 0
+        assert len(due) + missed >= instants, "an instant of a schedule is missing"
+
+    def _opened(self, disk: PoweredDisk) -> SqliteStore:
+        vfs = PowerVFS(disk, deaf_to_syncs_of=self._deaf_to_syncs_of)
+        store = SqliteStore.open(disk.path, vfs=vfs.name)
+        store._vfs = vfs  # type: ignore[attr-defined] # it is there as long as somebody has it
+        if self._synchronous != "FULL":
+            store._writing.pragma("synchronous", self._synchronous)
+        return store
+
+    def _disk_with(self, before: WrittenTree | None) -> PoweredDisk:
+        """What there is after a cut, in a place of its own."""
+        files = None if before is None else before.after_cut(self._cutting)
+        self.outcomes += before is not None
+        outer = Path(tempfile.mkdtemp(dir=self._root))
+        path = outer / "data"
+        if files is not None:
+            path.mkdir()
+            for name, content in files.items():
+                (path / name).write_bytes(content)
+        return PoweredDisk(path, WrittenTree(files), on_cut=self._cut)
+
+    def _cut(self) -> None:
+        self.witness.close_eyes()
+        self._over.set()
+
+    def _planned(self) -> tuple[Interruption, ...]:
+        chance = self._cutting
+        kind = KINDS[(self.seed * self._lives + self._life) % len(KINDS)]
+        plan = Interruption(
+            kind=kind if chance.random() < 0.7 else None,
+            number=chance.randint(1, _MOST_CALLS[kind] if chance.random() < 0.7 else 900),
+            late=chance.random() < 0.5,
+        )
+        if chance.random() < 0.75:
+            return (plan,)
+        kind = chance.choice(_FAILING)
+        return (
+            plan,
+            Interruption(
+                kind=kind,
+                number=chance.randint(1, _MOST_CALLS[kind]),
+                error=chance.choice((errno.EIO, errno.ENOSPC)),
+                lasting=chance.random() < 0.3,
+            ),
+        )
