@@ -64,19 +64,16 @@ class WrittenFile:
 
         return self._replayed(reached_of, known=chance.randint(0, count), chance=chance)
 
-    def _replayed(
-        self, reached: Callable[[int], int], *, known: int, chance: random.Random | None = None
-    ) -> bytes:
+    def _replayed(self, reached: Callable[[int], int], *, known: int, chance: random.Random | None = None) -> bytes:
         """The content if so many changes have reached each sector, and so many the file's size.
 
         What the size shows and nothing has reached is zeros, or junk if there is a chance.
         """
         content = bytearray(self._durable)
-        size = grown_from = len(content)
+        size = len(content)
         for number, (offset, data) in enumerate(self._since):
             if number < known:
                 size = offset if data is None else max(size, offset + len(data))
-                grown_from = min(grown_from, size)
             if data is None:
                 if number < known:
                     _apply(content, offset, None)

@@ -10,7 +10,8 @@ import errno
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,14 @@ class PoweredDisk:
             self.cut_at = kind
             self._on_cut()
 
-    def unwatched(self, is_so: bool = True) -> None:
-        """Let nothing happen at calls, nor count them, for a while."""
-        self._is_watched = not is_so
+    @contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """Let nothing happen at calls, nor count them."""
+        self._is_watched = False
+        try:
+            yield
+        finally:
+            self._is_watched = True
 
     def _is_due(self, plan: Interruption, kind: str) -> bool:
         count = self.counts[plan.kind or "all"]
@@ -107,12 +113,14 @@ class PoweredDisk:
 
 
 class PowerVFS(apsw.VFS):
-    """The ordinary file system, all of whose calls go past a disk. The folder's unknown files have none."""
+    """The ordinary file system, whose calls for files of the disk's folder go past the disk."""
 
-    def __init__(self, disk: PoweredDisk, *, deaf_to_syncs_of: str = "") -> None:
+    deaf_to_syncs_of = ""
+    """The kind of file, or the folder, whose syncs do nothing: to see whether somebody notices."""
+
+    def __init__(self, disk: PoweredDisk) -> None:
         self.name = f"power-{next(_names)}"
         self.disk = disk
-        self.deaf_to_syncs_of = deaf_to_syncs_of
         super().__init__(self.name, base="")
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's name
@@ -121,11 +129,11 @@ class PowerVFS(apsw.VFS):
             return apsw.VFSFile("", name, flags)
         return _PoweredFile(self, name, flags, Path(path).name)
 
-    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802 - SQLite's name
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802 - as SQLite calls it
         path = Path(filename)
         if path.parent == self.disk.path:
             _told(self.disk, "delete", lambda: self.disk.folder.delete(path.name), apsw.IOError)
-        super().xDelete(filename, False)
+        super().xDelete(filename, False)  # noqa: FBT003 - as above
         if syncdir and path.parent == self.disk.path:
             _told(self.disk, "folder.sync", self.sync_folder, apsw.IOError)
 
@@ -166,6 +174,7 @@ class _PoweredFile(apsw.VFSFile):
 
     def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
         """As the ordinary file system does it: with the first sync of a journal the folder is synced as well."""
+        del flags
         if self._vfs.deaf_to_syncs_of == self._kind:
             return
         _told(self._disk, f"{self._kind}.sync", self._file.sync, apsw.IOError)

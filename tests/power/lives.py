@@ -1,7 +1,7 @@
 """Random lives of a session, each of which ends with a power cut, or with a disk that fails and then a cut.
 
-One seed decides all of it: what people, models and tools do, in which order callbacks run, at which call the power goes,
-and what of the unsynced writes has reached the disk by then.
+One seed decides all of it: what people, models and tools do, in which order callbacks run, at which call the power
+goes, and what of the unsynced writes has reached the disk by then.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import errno
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from ai_whisperer import AsyncAgentSessionManager, WhispererError
+from ai_whisperer.core.blame import LONGEST_REST_SECONDS
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.schedules import ScheduleRecord
+from ai_whisperer.errors import StoreFailedError
 from ai_whisperer.store import durable_folders
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore, acknowledged
@@ -29,25 +31,28 @@ from tests.power.committing import committing_on_the_loop
 from tests.power.witness import Witness
 from tests.simulation.chaos import Chaos
 
+LIVES = 8
 _LIFE_SECONDS = 20.0
 _OTHER_OUTCOMES = 2
 """So many other outcomes of the same cut are looked at beside the one with which life goes on."""
 _MOST_CALLS = {
-    "database.write": 30,
+    "database.write": 60,
     "database.sync": 3,
-    "wal.write": 500,
-    "wal.sync": 60,
-    "journal.write": 3,
-    "journal.sync": 2,
+    "wal.write": 300,
+    "wal.sync": 30,
+    "journal.write": 7,
+    "journal.sync": 4,
     "open": 6,
     "read": 300,
     "delete": 2,
     "truncate": 2,
-    "note.write": 40,
-    "note.sync": 2,
-    "folder.sync": 4,
+    "note.write": 20,
+    "note.sync": 1,
+    "folder.sync": 2,
 }
-"""Up to which call of a kind the power is cut: about as many as there are in a life."""
+"""Up to which call of a kind the power is cut: not more than there are in most lives."""
+_ONLY_AT_FIRST = ("journal.write", "journal.sync")
+_MOST_CALLS_OF_ALL = 700
 _FAILING = ("database.write", "database.sync", "wal.write", "wal.sync", "note.write", "note.sync")
 _SCHEDULE = "rounds"
 _EACH_SECONDS = 15.0
@@ -56,13 +61,14 @@ _EACH_SECONDS = 15.0
 class PowerLives(Chaos):
     """One run of several lives on one disk. `cuts` counts where the power went, `outcomes` what was looked at."""
 
-    def __init__(self, seed: int, *, lives: int = 8, deaf_to_syncs_of: str = "", synchronous: str = "FULL") -> None:
+    synchronous = "FULL"
+
+    def __init__(self, seed: int, *, lives: int = LIVES, first: Interruption | None = None) -> None:
         super().__init__(seed, lives=lives)
         self._clock_is_set = False
         self._cutting = random.Random(f"power {seed}")
-        self._deaf_to_syncs_of = deaf_to_syncs_of
-        self._synchronous = synchronous
         self._life = 0
+        self._first = first
         self._places_of_lives = tempfile.TemporaryDirectory(prefix="whisperer-power-")
         self._root = Path(self._places_of_lives.name)
         self.witness = Witness(self.world)
@@ -80,9 +86,7 @@ class PowerLives(Chaos):
         with ExitStack() as stack:
             stack.callback(self._places_of_lives.cleanup)
             stack.enter_context(
-                committing_on_the_loop(
-                    self._cutting, lambda: self._power.is_on, checkpoint_pages=checkpoint_pages
-                )
+                committing_on_the_loop(self._cutting, lambda: self._power.is_on, checkpoint_pages=checkpoint_pages)
             )
             for module in (acknowledged, durable_folders):
                 stack.enter_context(patch.object(module, "os", system))
@@ -100,9 +104,8 @@ class PowerLives(Chaos):
             publish(notes, sizes)
 
         store._groups._publish = heard  # type: ignore[method-assign]
-        self._power.unwatched()
-        self.witness.look_into(store)
-        self._power.unwatched(False)
+        with disk.unwatched():
+            self.witness.look_into(store)
         return store
 
     def crash(self) -> None:
@@ -127,9 +130,11 @@ class PowerLives(Chaos):
         self._power.cut()
         self._listener.is_deaf = True
         self._lived_seconds = asyncio.get_running_loop().time()
-        if life.done() and (failure := life.exception()) is not None:
-            if not (isinstance(failure, WhispererError) and self._power.failed_at):
-                raise failure
+        if self._store is not None:
+            self._store._groups.stop(StoreFailedError("The power is off."))  # so that nobody waits for a commit
+        failure = life.exception() if life.done() else None
+        if failure is not None and not (isinstance(failure, WhispererError) and self._power.failed_at):
+            raise failure
         assert self._power.failed_at or not self.faults, f"a loop broke: {self.faults}"
 
     async def _live_until_the_cut(self) -> None:
@@ -141,6 +146,36 @@ class PowerLives(Chaos):
             await asyncio.sleep(self._cutting.random())  # whatever it says now has to be true
         for person in done:
             person.result()
+        if self._cutting.random() < 0.3:
+            for person in people:
+                person.cancel()
+            await asyncio.wait(people)
+            await self._close(manager)
+
+    async def _close(self, manager: AsyncAgentSessionManager) -> None:
+        """End as one who is asked to: the log is copied into the database, and deleted."""
+        self.world.closed_at.append(self._clock.now())
+        await manager.close()
+        if self._store is not None:
+            await self._store.close()
+
+    def _choose(self) -> Callable[[AsyncAgentSessionManager, str], Awaitable[object]]:
+        return self._come_and_go if self._cutting.random() < 0.06 else super()._choose()
+
+    async def _come_and_go(self, *_: object) -> None:
+        """Somebody opens another session, works in it, and deletes it: nobody may miss it then."""
+        if (store := self._store) is None:
+            return
+        self._sent += 1
+        name = f"other{self._sent}"
+        others = self.witness.others
+        async with AsyncAgentSessionManager(session_id=name, store=store, clock=self._clock) as other:
+            await other.create_agent("eve")
+            others[name] = "there"
+            await asyncio.sleep(self._cutting.random())
+        others[name] = "anything"
+        await store.delete_session(name)
+        others[name] = "gone"
 
     def _after_the_cut(self) -> None:
         disk = self._power
@@ -156,13 +191,13 @@ class PowerLives(Chaos):
 
     def _look_at_another_outcome(self, disk: PoweredDisk) -> None:
         another = self._disk_with(disk.tree)
-        another.unwatched()
         self._power = another
-        store = self._opened(another)
-        try:
-            self.witness.look_into(store)
-        finally:
-            store.abandon()
+        with another.unwatched():
+            store = self._opened(another)
+            try:
+                self.witness.look_into(store)
+            finally:
+                store.abandon()
 
     async def _open(self) -> AsyncAgentSessionManager:
         started = self._clock.now()
@@ -177,6 +212,7 @@ class PowerLives(Chaos):
     async def _let_all_end(self, manager: AsyncAgentSessionManager) -> None:
         created = await manager.delete_schedule(_SCHEDULE)
         await super()._let_all_end(manager)
+        await asyncio.sleep(LONGEST_REST_SECONDS)  # so long a suspect may rest, also one that was cancelled meanwhile
         self._check_rounds(await manager.notifications(limit=1_000_000), created)
 
     def _check_rounds(self, log: list[Notification], schedule: ScheduleRecord) -> None:
@@ -190,11 +226,11 @@ class PowerLives(Chaos):
         assert len(due) + missed >= instants, "an instant of a schedule is missing"
 
     def _opened(self, disk: PoweredDisk) -> SqliteStore:
-        vfs = PowerVFS(disk, deaf_to_syncs_of=self._deaf_to_syncs_of)
+        vfs = PowerVFS(disk)
         store = SqliteStore.open(disk.path, vfs=vfs.name)
         store._vfs = vfs  # type: ignore[attr-defined] # it is there as long as somebody has it
-        if self._synchronous != "FULL":
-            store._writing.pragma("synchronous", self._synchronous)
+        if self.synchronous != "FULL":
+            store._writing.pragma("synchronous", self.synchronous)
         return store
 
     def _disk_with(self, before: WrittenTree | None) -> PoweredDisk:
@@ -215,21 +251,24 @@ class PowerLives(Chaos):
 
     def _planned(self) -> tuple[Interruption, ...]:
         chance = self._cutting
-        kind = KINDS[(self.seed * self._lives + self._life) % len(KINDS)]
-        plan = Interruption(
-            kind=kind if chance.random() < 0.7 else None,
-            number=chance.randint(1, _MOST_CALLS[kind] if chance.random() < 0.7 else 900),
-            late=chance.random() < 0.5,
-        )
+        if self._life == 0 and self._first is not None:
+            return (self._first,)
+        if self._life == 0:
+            kind = chance.choice((*_ONLY_AT_FIRST, "delete", *KINDS))
+        else:
+            kind = chance.choice([each for each in KINDS if each not in _ONLY_AT_FIRST])
+        late = chance.random() < 0.5
+        if chance.random() < 0.6:
+            plan = Interruption(kind=kind, number=chance.randint(1, _MOST_CALLS[kind]), late=late)
+        else:
+            plan = Interruption(number=chance.randint(1, _MOST_CALLS_OF_ALL), late=late)
         if chance.random() < 0.75:
             return (plan,)
         kind = chance.choice(_FAILING)
-        return (
-            plan,
-            Interruption(
-                kind=kind,
-                number=chance.randint(1, _MOST_CALLS[kind]),
-                error=chance.choice((errno.EIO, errno.ENOSPC)),
-                lasting=chance.random() < 0.3,
-            ),
+        fault = Interruption(
+            kind=kind,
+            number=chance.randint(1, _MOST_CALLS[kind]),
+            error=chance.choice((errno.EIO, errno.ENOSPC)),
+            lasting=chance.random() < 0.3,
         )
+        return (plan, fault)

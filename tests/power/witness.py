@@ -22,8 +22,11 @@ class Witness:
         self.world = world
         self.told: list[tuple[int, float]] = []
         self.finished: set[str] = set()
+        self.others: dict[str, str] = {}
+        """What must be known of other sessions: each is there, or gone, or may be either."""
         self._at_the_cut: dict[str, Any] | None = None
         self._told_before = 0
+        self._of_own_at_the_cut: tuple[set[str], dict[str, str]] = (set(), {})
 
     def hear(self, notes: Sequence[Note]) -> None:
         for note in notes:
@@ -38,12 +41,12 @@ class Witness:
         self._at_the_cut = copy.deepcopy(
             {name: value for name, value in vars(self.world).items() if name not in _OF_THE_PROCESS}
         )
-        self._at_the_cut["finished"] = set(self.finished)
+        self._of_own_at_the_cut = (set(self.finished), dict(self.others))
 
     def open_eyes(self) -> None:
         if self._at_the_cut is not None:
             del self.told[self._told_before :]
-            self.finished = self._at_the_cut.pop("finished")
+            self.finished, self.others = self._of_own_at_the_cut
             vars(self.world).update(self._at_the_cut)
             self._at_the_cut = None
 
@@ -62,8 +65,11 @@ class Witness:
         assert begun <= steps.keys(), f"something was done that is not in the journal: {_some(begun - steps.keys())}"
         undone = {step_id for step_id in self.finished if steps.get(step_id, "started") == "started"}
         assert not undone, f"a step whose end was told has none: {_some(undone)}"
+        agents = {row[0] for row in find("SELECT session_id FROM agent")}
+        for name, state in self.others.items():
+            assert state == "anything" or (name in agents) is (state == "there"), f"{name} should be {state}"
         for name, accepted in (("task", world.accepted_tasks), ("mail", world.accepted_mails)):
-            there = {row[0] for row in find(f"SELECT id FROM {name} WHERE session_id=?", (_SESSION,))}
+            there = {row[0] for row in find(f"SELECT id FROM {name} WHERE session_id=?", (_SESSION,))}  # noqa: S608 - our names
             assert accepted <= there, f"an accepted {name} is lost: {_some(accepted - there)}"
 
 

@@ -23,6 +23,7 @@ import msgspec
 
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.retention import Horizon
+from ai_whisperer.store.durable_folders import sync_folder
 
 ACKNOWLEDGED_NAME = "whisperer.acknowledged"
 PAUSE_SECONDS = 0.05
@@ -161,6 +162,7 @@ class Acknowledged:
             self._file = None
         with suppress(OSError):
             os.unlink(self._path)
+            sync_folder(self._path.parent)  # or a power cut would bring it back
 
 
 def accept(folder: Path) -> None:

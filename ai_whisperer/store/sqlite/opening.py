@@ -69,15 +69,15 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 def _log_writes_ahead(connection: apsw.Connection, path: Path) -> None:
-    """Have a write-ahead log. SQLite tells of a failure only by what it goes on with: a journal whose end is not synced.
+    """Have a write-ahead log. SQLite tells of a failure only by what it goes on with: a journal that is not safe here.
 
-    With that a power cut would take back a commit that was told.
+    The deletion of that journal, which is the commit, is not synced: a power cut could take back what was told.
     """
     ((mode,),) = connection.execute("PRAGMA journal_mode=WAL")
     if mode != "wal":
         raise StoreError(
-            f"'{path}' cannot have a write-ahead log (its journal mode stays '{mode}'), without which a power cut could "
-            "take back what was accepted. Check whether the disk is full or failing, or choose another data folder."
+            f"'{path}' cannot have a write-ahead log (its journal mode stays '{mode}'): a power cut could take back "
+            "what was accepted. Check whether the disk is full or failing, or choose another data folder."
         )
 
 
