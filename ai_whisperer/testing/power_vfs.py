@@ -137,8 +137,9 @@ class PowerVFS(apsw.VFS):
         if syncdir and path.parent == self.disk.path:
             _told(self.disk, "folder.sync", self.sync_folder, apsw.IOError)
 
-    def excepthook(self, *_: object) -> None:
+    def excepthook(self, *_: object) -> bool:
         """An error that SQLite keeps to itself is told to nobody."""
+        return True
 
     def sync_folder(self) -> None:
         if self.deaf_to_syncs_of != "folder":
@@ -156,8 +157,9 @@ class _PoweredFile(apsw.VFSFile):
         super().__init__("", name, flags)
         self._file: WrittenFile = self._disk.folder.open(file_name) if self._disk.is_on else WrittenFile()
 
-    def excepthook(self, *_: object) -> None:
+    def excepthook(self, *_: object) -> bool:
         """As above."""
+        return True
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - SQLite's name
         _told(self._disk, "read", lambda: None, apsw.IOError)

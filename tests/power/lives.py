@@ -103,7 +103,7 @@ class PowerLives(Chaos):
                 self.witness.hear(notes)
             publish(notes, sizes)
 
-        store._groups._publish = heard  # type: ignore[method-assign]
+        store._groups._publish = heard  # type: ignore[method-assign, assignment]
         with disk.unwatched():
             self.witness.look_into(store)
         return store

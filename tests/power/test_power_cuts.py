@@ -13,6 +13,7 @@ from collections import Counter
 import pytest
 
 from ai_whisperer.testing.power_vfs import KINDS, Interruption
+from tests.planted import Caught, search, searched
 from tests.power.lives import LIVES, PowerLives
 from tests.power.planted_bugs import PLANTED_BUGS, Plant
 from tests.simulation.chaos import failure_in
@@ -75,12 +76,10 @@ def test_a_seed_replays_exactly() -> None:
     assert len(runs[0].witness.told) > 300
 
 
+@pytest.mark.planted("power cuts", unit="seed")
 @pytest.mark.parametrize("plant", PLANTED_BUGS, ids=lambda plant: plant.__name__)
-def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant(monkeypatch)
-    first = _SHOWS_AT.get(plant.__name__, 0)
-    for seed in (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first)):
-        if failure := failure_in(PowerLives(seed).run):
-            print(f"{plant.__name__}: caught at seed {seed}: {failure}")
-            return
-    pytest.fail(f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds")
+    seeds = searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=_SHOWS_AT.get(plant.__name__, 0))
+    found = search(seeds, lambda seed: failure_in(PowerLives(seed).run), caught)
+    assert found, f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds"

@@ -23,6 +23,7 @@ from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.store.postgresql.lane import Fence
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.postgresql.writing import State
+from tests.planted import Caught, search, searched
 from tests.simulation.hosts.chaos import TwoNodes, failure_of
 from tests.simulation.hosts.faults import Kind, drawn
 from tests.simulation.hosts.server import Database
@@ -188,6 +189,7 @@ def take_a_session_that_another_has(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(NodeTables, "claim", claim_anyway)
 
 
+@pytest.mark.planted("two nodes, simulated", unit="seed")
 @pytest.mark.parametrize(
     "plant",
     [
@@ -201,15 +203,10 @@ def take_a_session_that_another_has(patch: pytest.MonkeyPatch) -> None:
         take_a_session_that_another_has,
     ],
 )
-def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant(monkeypatch)
-    first = _SHOWS_AT.get(plant.__name__, 0)
-    for seed in (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first)):
-        failure = failure_of(seed)
-        if failure is not None:
-            print(f"{plant.__name__}: caught at seed {seed}: {failure}")
-            return
-    pytest.fail(f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds")
+    seeds = searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=_SHOWS_AT.get(plant.__name__, 0))
+    assert search(seeds, failure_of, caught), f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds"
 
 
 _SHOWS_AT = {

@@ -46,7 +46,9 @@ def test_a_file_that_has_grown_may_have_its_size_without_its_content() -> None:
     file.write(0, b"b" * SECTOR_BYTES)
     found = outcomes_of(file)
     assert bytes(SECTOR_BYTES) in found
-    assert any(len(outcome) == SECTOR_BYTES and not {*outcome} <= {0, ord("b")} for outcome in found), "there is never junk"
+    assert any(len(outcome) == SECTOR_BYTES and not {*outcome} <= {0, ord("b")} for outcome in found), (
+        "there is never junk"
+    )
 
 
 def test_a_file_that_was_cut_may_be_as_long_as_before() -> None:

@@ -69,9 +69,9 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 def _log_writes_ahead(connection: apsw.Connection, path: Path) -> None:
-    """Have a write-ahead log. SQLite tells of a failure only by what it goes on with: a journal that is not safe here.
+    """Have a write-ahead log. SQLite tells that it could not after the row that it answers with, or only by that row.
 
-    The deletion of that journal, which is the commit, is not synced: a power cut could take back what was told.
+    It would go on with a journal whose deletion, which is the commit, is not synced: a power cut could take it back.
     """
     ((mode,),) = connection.execute("PRAGMA journal_mode=WAL")
     if mode != "wal":
