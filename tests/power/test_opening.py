@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import random
@@ -101,6 +102,15 @@ def test_a_disk_that_is_full_when_the_log_is_begun_is_told_and_harms_nothing(dis
     store = SqliteStore.open(disk.path, vfs=vfs.name)
     assert list(store._writing.execute("PRAGMA journal_mode")) == [("wal",)]
     store.abandon()
+
+
+def test_a_note_that_cannot_be_synced_at_the_end_lets_go_of_the_folder_all_the_same(disk: PoweredDisk) -> None:
+    vfs = PowerVFS(disk)
+    store = SqliteStore.open(disk.path, vfs=vfs.name)
+    disk.plans = (Interruption(kind="note.sync", number=disk.counts["note.sync"] + 1, error=errno.EIO),)
+    asyncio.run(store.close())
+    assert disk.failed_at == ["note.sync"]
+    SqliteStore.open(disk.path, vfs=vfs.name).abandon()
 
 
 def test_a_note_that_cannot_be_written_any_more_does_not_come_back(disk: PoweredDisk) -> None:

@@ -125,8 +125,8 @@ class Acknowledged:
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
-        if self._file is not None:
-            self._sync()
+        self._sync()
+        if self._file is not None:  # it may have been given up just now
             os.close(self._file)
             self._file = None
 
