@@ -21,7 +21,7 @@ from ai_whisperer import AsyncAgentSessionManager, WhispererError
 from ai_whisperer.core.blame import LONGEST_REST_SECONDS
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.schedules import ScheduleRecord
-from ai_whisperer.errors import StoreFailedError
+from ai_whisperer.errors import StoreCorruptError, StoreFailedError, StoreLostError
 from ai_whisperer.store import durable_folders
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.sqlite import SqliteStore, acknowledged
@@ -75,6 +75,8 @@ class PowerLives(Chaos):
         self.cuts: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self.outcomes = 0
+        self.stopped = 0
+        """How often the store took nothing more before the power went."""
         self._over = asyncio.Event()
         self._lived_seconds = 0.0
         self._store: SqliteStore | None = None
@@ -131,11 +133,16 @@ class PowerLives(Chaos):
         self._listener.is_deaf = True
         self._lived_seconds = asyncio.get_running_loop().time()
         if self._store is not None:
+            self.stopped += self._store.health.failure is not None
             self._store._groups.stop(StoreFailedError("The power is off."))  # so that nobody waits for a commit
         failure = life.exception() if life.done() else None
-        if failure is not None and not (isinstance(failure, WhispererError) and self._power.failed_at):
+        if failure is not None and not self._is_due_to_the_disk(failure):
             raise failure
         assert self._power.failed_at or not self.faults, f"a loop broke: {self.faults}"
+
+    def _is_due_to_the_disk(self, failure: BaseException) -> bool:
+        is_harm = isinstance(failure, (StoreLostError, StoreCorruptError))
+        return bool(self._power.failed_at) and isinstance(failure, WhispererError) and not is_harm
 
     async def _live_until_the_cut(self) -> None:
         manager = await self._open()

@@ -59,11 +59,12 @@ def test_a_cut_at_each_kind_of_call_loses_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
-@pytest.mark.parametrize("kind", ["wal.write", "wal.sync"])
-def test_a_log_that_cannot_be_written_stops_the_process_and_loses_nothing(kind: str, error: int) -> None:
-    run = PowerLives(2, lives=1, first=Interruption(kind=kind, number=20, error=error))
+@pytest.mark.parametrize(("kind", "number"), [("wal.write", 150), ("wal.sync", 7)])
+def test_a_log_that_cannot_be_written_stops_the_process_and_loses_nothing(kind: str, number: int, error: int) -> None:
+    run = PowerLives(2, lives=1, first=Interruption(kind=kind, number=number, error=error))
     run.run()
     assert run.failures == {kind: 1}
+    assert run.stopped == 1
 
 
 def test_a_seed_replays_exactly() -> None:
