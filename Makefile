@@ -28,7 +28,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 # What needs no time but that of the processor, and so may run beside anything.
 UNTIMED := tests/unit
 
-.PHONY: demo demo-cluster test lint types untimed ui page browser docs bench instructions soak clean
+.PHONY: demo demo-cluster test lint types untimed ui page browser docs bench instructions mutants soak clean
 
 demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
@@ -81,10 +81,15 @@ bench: $(INSTALLED) $(UI_INSTALLED) $(PAGE)
 instructions: $(INSTALLED)
 	$(BIN)/python -m bench.instructions $(if $(UPDATE),--update)
 
+# All planted bugs, in a table of which harness catches each, after how many tries; WRITE=1 puts it into docs/proofs.md.
+mutants: $(INSTALLED)
+	WHISPERER_TEST_MUTANTS=$(if $(WRITE),write,print) $(ALONE) $(BIN)/pytest -o faulthandler_timeout=0 -m planted tests
+
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py
 	WHISPERER_TEST_TWO_NODES_RUNS=$${WHISPERER_TEST_TWO_NODES_RUNS:-5000} $(SOAK) tests/simulation/test_two_nodes.py
 	WHISPERER_TEST_POSTGRESQL_LIVES=$${WHISPERER_TEST_POSTGRESQL_LIVES:-500} $(SOAK) tests/simulation/test_lives_on_postgresql.py
+	WHISPERER_TEST_POWER_CUTS=$${WHISPERER_TEST_POWER_CUTS:-10000} $(SOAK) tests/power
 	WHISPERER_SIMULATION_LOCK_SCHEDULES=$${WHISPERER_SIMULATION_LOCK_SCHEDULES:-50000} $(SOAK) tests/simulation/test_guarded_schedules.py
 	WHISPERER_SIMULATION_DAYS=$${WHISPERER_SIMULATION_DAYS:-30} \
 	WHISPERER_SIMULATION_EXCHANGES=$${WHISPERER_SIMULATION_EXCHANGES:-200} $(SOAK) tests/simulation/test_a_month.py

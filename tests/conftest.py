@@ -11,7 +11,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests import postgresql
+from tests import planted, postgresql
 from tests.leaks import NOTHING, Held, collect_what_came_since, end, held, left_since
 
 _SHARED = pytest.StashKey[dict[str, tuple[str, Held]]]()
@@ -86,6 +86,16 @@ def _nothing_is_left_by_the_test(request: pytest.FixtureRequest) -> Iterator[Non
         _note(request.config, "This test", left_since(before, except_for=_all(what for _, what in shared.values())))
 
 
+@pytest.fixture
+def caught(request: pytest.FixtureRequest) -> planted.Caught:
+    """Takes how a planted bug showed, for the table of `make mutants`."""
+    return planted.catcher(request)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    planted.note_mark(item)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Say what was left only when pytest has seen what Python warned of: an error before would leave that to others."""
@@ -103,6 +113,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("why tests were skipped")
         for reason, number in reasons.most_common():
             terminalreporter.line(f"{number:>4}  {reason}")
+    planted.tell(terminalreporter)
 
 
 def _all(some: Iterator[Held]) -> Held:

@@ -13,6 +13,8 @@ import secrets
 from collections.abc import Container
 from pathlib import Path
 
+from ai_whisperer.store.durable_folders import make_durable, sync_folder
+
 _DRAFT = ".draft-"
 
 
@@ -27,7 +29,7 @@ class AttachmentFiles:
         path = self._folder / digest
         if _has(path, len(data)):
             return
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_durable(self._folder)
         draft = self._folder / f"{_DRAFT}{secrets.token_hex(8)}"
         try:
             with draft.open("xb") as file:
@@ -40,8 +42,7 @@ class AttachmentFiles:
             with contextlib.suppress(OSError):
                 draft.unlink()
             raise
-        _sync(self._folder)
-        _sync(self._folder.parent)
+        sync_folder(self._folder)
 
     def read(self, digest: str) -> bytes | None:
         """The content; None if it is gone, or is not what it was."""
@@ -69,11 +70,3 @@ def _has(path: Path, size: int) -> bool:
         return path.lstat().st_size == size and path.is_file() and not path.is_symlink()
     except OSError:
         return False
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from ai_whisperer.errors import StoreFullError, StoreInUseError, StoreReadOnlyError
+from ai_whisperer.store.durable_folders import make_durable
 
 ADDRESS_FILE = "server.json"
 """Tells where the server that has the folder can be reached."""
@@ -155,7 +156,7 @@ def lock_folder(folder: Path) -> FolderLock:
     An address that is left there of one that had the folder before, and was killed, is removed.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_durable(folder)
         lock = FolderLock(folder)
     except OSError as error:
         if error.errno == errno.ENOSPC:

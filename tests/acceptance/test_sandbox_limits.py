@@ -344,6 +344,7 @@ class OnlyTheParent(Launcher):
     )
 
 
+@pytest.mark.planted("left processes", name="kill only the parent")
 def test_the_check_for_left_processes_notices_when_only_the_parent_is_killed(tmp_path: Path) -> None:
     need("rlimits")
     name = a_name()

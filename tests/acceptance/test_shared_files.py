@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from ai_whisperer import ToolContext, tool
 from ai_whisperer.domain.notification import Notification
 from bench.w8_files import ours_files, turns_of
@@ -17,6 +19,7 @@ def test_a_hundred_agents_write_to_ten_files_and_nothing_is_lost_or_torn(tmp_pat
     assert found["longest_line"] > 1, "nobody waited, so nothing was tried"
 
 
+@pytest.mark.planted("shared files", name="a tool that loses updates")
 def test_a_tool_that_loses_updates_would_be_found(tmp_path: Path) -> None:
     @tool(name="edit_file")
     async def careless(path: str, old: str, new: str, context: ToolContext) -> str:
@@ -32,6 +35,7 @@ def test_a_tool_that_loses_updates_would_be_found(tmp_path: Path) -> None:
     assert asyncio.run(ours_files(tmp_path, agents=30, files=2, tools=[careless]))["lost"] > 0
 
 
+@pytest.mark.planted("shared files", name="begin before one that came earlier")
 def test_a_call_that_begins_before_one_that_came_earlier_would_be_found() -> None:
     def told(*what: tuple[str, str]) -> list[Notification]:
         params = {"kind": "tool", "resources": ["file:f"], "waitedSeconds": 1.0}

@@ -276,7 +276,15 @@ def test_a_log_is_followed_by_its_numbers_when_the_link_breaks(database: str, tm
     in_a_pair(database, tmp_path, scenario)
 
 
-@pytest.mark.parametrize("given", [1, 2], ids=["as it is", "planted"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(1, id="as it is"),
+        pytest.param(
+            2, id="planted", marks=pytest.mark.planted("calls between nodes", name="repeat whatever was not answered")
+        ),
+    ],
+)
 def test_a_call_whose_answer_is_lost_between_nodes_is_repeated_only_under_an_id(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: int
 ) -> None:

@@ -17,6 +17,7 @@ from tests.cluster.nemesis import Database, a_database, play_all, played
 from tests.cluster.planted_bugs import PLANTED_BUGS
 from tests.cluster.schedule import Act, Kind, Schedule, drawn
 from tests.effort import EFFORT
+from tests.planted import IS_WHOLE_SEARCH, Caught
 from tests.postgresql import NoPostgresqlError
 
 RUNS = int(os.environ.get("WHISPERER_TEST_NEMESIS_RUNS", "1"))
@@ -40,20 +41,28 @@ def test_random_faults_lose_nothing_and_repeat_nothing(nemesis_database: Databas
     assert not play_all(list(range(FIRST_SEED, FIRST_SEED + RUNS)), nemesis_database, tell=print)
 
 
-@pytest.mark.skipif(EFFORT == 1, reason=_IN_LONG_RUNS)
-@pytest.mark.parametrize("name", PLANTED_BUGS)
-def test_a_planted_bug_is_found(nemesis_database: Database, name: str) -> None:
+@pytest.mark.planted("faults of nodes", unit="schedule")
+@pytest.mark.skipif(EFFORT == 1 and not IS_WHOLE_SEARCH, reason=_IN_LONG_RUNS)
+@pytest.mark.parametrize("name", [name for name, bug in PLANTED_BUGS.items() if bug.finding])
+def test_a_planted_bug_is_found(nemesis_database: Database, name: str, caught: Caught) -> None:
     bug = PLANTED_BUGS[name]
     if not nemesis_database.server.is_ours and any(not act.node for act in bug.schedule.acts):
         pytest.skip("the server is another's, and is not restarted")
-    for _ in range(_TRIES_FOR_A_PLANTED_BUG if bug.finding else 1):
-        patience = _PATIENCE_FOR_A_PLANTED_BUG_SECONDS if bug.finding else None
+    for tries in range(1, _TRIES_FOR_A_PLANTED_BUG + 1):
+        patience = _PATIENCE_FOR_A_PLANTED_BUG_SECONDS
         outcome = played(bug.schedule, nemesis_database, bug=name, patience_seconds=patience)
-        if not bug.finding:
-            assert not outcome.findings, outcome.log
-        if any(bug.finding in each for each in outcome.findings):
+        if found := [each for each in outcome.findings if bug.finding in each]:
+            caught(found[0], after=tries)
             return
-    assert not bug.finding, f"not found: {outcome}"
+    pytest.fail(f"not found: {outcome}")
+
+
+@pytest.mark.skipif(EFFORT == 1, reason=_IN_LONG_RUNS)
+@pytest.mark.parametrize("name", [name for name, bug in PLANTED_BUGS.items() if not bug.finding])
+def test_what_is_left_of_a_planted_bug_without_its_harm_is_harmless(nemesis_database: Database, name: str) -> None:
+    """What a bug needs beside itself to show does no harm by itself."""
+    outcome = played(PLANTED_BUGS[name].schedule, nemesis_database, bug=name)
+    assert not outcome.findings, outcome.log
 
 
 def test_a_schedule_is_the_same_for_a_seed_and_has_all_kinds_of_faults() -> None:

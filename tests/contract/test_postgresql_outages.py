@@ -135,6 +135,7 @@ def test_an_answer_that_comes_to_nobody_is_known_by_the_number_of_the_group(
     assert lost == 2
 
 
+@pytest.mark.planted("outages of PostgreSQL", name="send a group again under another number")
 def test_a_group_that_is_sent_again_under_another_number_would_be_found(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.planted import Caught
+
 from .harness import Campaign, Run, Witness
 from .planted_bugs import PLANTED_BUGS, PlantedBug
 
@@ -21,9 +23,10 @@ def kills_of(bug: PlantedBug, points: Mapping[str, int]) -> list[tuple[str]]:
     ]
 
 
+@pytest.mark.planted("kill -9", unit="kill")
 @pytest.mark.parametrize("name", PLANTED_BUGS)
 def test_a_planted_bug_shows_when_the_process_is_killed_and_not_before(
-    witness: Witness, tmp_path: Path, report: Callable[[str], None], name: str
+    witness: Witness, tmp_path: Path, report: Callable[[str], None], name: str, caught: Caught
 ) -> None:
     bug = PLANTED_BUGS[name]
     unharmed = Run(witness, tmp_path / f"{name}-unharmed", planted_bug=name)
@@ -36,3 +39,4 @@ def test_a_planted_bug_shows_when_the_process_is_killed_and_not_before(
     shown = [finding for finding in campaign.findings if re.search(bug.finding, finding)]
     report(f"planted bug {name}: {f'found after {campaign.runs} runs' if shown else 'NOT FOUND'}")
     assert shown
+    caught(shown[0], after=campaign.runs)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.planted import Caught
 from tests.postgresql import Server
 
 from .harness import Campaign, Death, Witness
@@ -64,11 +65,14 @@ def test_kills_at_random_in_postgresql_lose_nothing_and_repeat_nothing(
     assert not campaign.findings, campaign.told
 
 
+@pytest.mark.planted("kill -9 with PostgreSQL", unit="kill", name="acknowledge before the commit")
 def test_what_is_acknowledged_before_its_commit_is_found_missing(
-    witness: Witness, postgresql_server: Server, tmp_path: Path
+    witness: Witness, postgresql_server: Server, tmp_path: Path, caught: Caught
 ) -> None:
     bug, plans = "acknowledge-before-commit", [[f"commit.before:{number}"] for number in (2, 4, 6)]
     with databases(postgresql_server, len(plans)) as addresses:
         campaign = Campaign(witness, tmp_path / "planted", planted_bug=bug, addresses=addresses)
         asyncio.run(campaign.go(plans, until="acknowledged and is lost"))
-    assert any("acknowledged and is lost" in each for each in campaign.findings), campaign.told
+    lost = [each for each in campaign.findings if "acknowledged and is lost" in each]
+    assert lost, campaign.told
+    caught(lost[0], after=campaign.runs)

@@ -12,6 +12,10 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
+from tests.planted import Caught
+
 from .harness import Death, Run, Witness
 from .planted_bugs import BUGS_OF_MANY_DEATHS
 
@@ -35,8 +39,9 @@ def test_rapid_kills_set_no_task_aside(witness: Witness, tmp_path: Path, report:
     assert not run.findings, run.told
 
 
+@pytest.mark.planted("kill -9 again and again", unit="kill", name="count every start at a death")
 def test_the_rule_that_counts_every_start_is_found(
-    witness: Witness, tmp_path: Path, report: Callable[[str], None]
+    witness: Witness, tmp_path: Path, report: Callable[[str], None], caught: Caught
 ) -> None:
     (name,) = BUGS_OF_MANY_DEATHS
     deaths = ["tool.acting:1"] * 4  # all tasks are started by then, however busy the machine is
@@ -48,3 +53,4 @@ def test_the_rule_that_counts_every_start_is_found(
     found = [finding for finding in run.findings if re.search(BUGS_OF_MANY_DEATHS[name].finding, finding)]
     report(f"planted bug {name}: {len(found)} dead letters after {len(run.deaths)} deaths")
     assert found, run.told
+    caught(found[0], after=len(run.deaths))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.planted import Caught
+
 from .harness import Case, Zygote
 from .injection import CALLS, ERRORS, FILE_CALLS, HANG, SURPRISE, Fault
 from .planted_bugs import PLANTED_BUGS
@@ -75,12 +77,14 @@ def _random_fault(chance: random.Random, calls: Mapping[str, int]) -> Fault:
     )
 
 
+@pytest.mark.planted("faults of the disk", unit="server")
 @pytest.mark.parametrize("name", PLANTED_BUGS)
-def test_a_planted_bug_is_found(zygote: Zygote, tmp_path: Path, name: str) -> None:
+def test_a_planted_bug_is_found(zygote: Zygote, tmp_path: Path, name: str, caught: Caught) -> None:
     bug, told = PLANTED_BUGS[name], ""
     for attempt in range(_TRIES_FOR_A_PLANTED_BUG):  # what is under way when the fault comes is left to the machine
         case = Case(zygote, tmp_path / f"{attempt}", bug.fault, bug=name, patience_seconds=1.5).play()
-        if any(bug.finding in each for each in case.findings):
+        if found := [each for each in case.findings if bug.finding in each]:
+            caught(f"{case.fault}: {found[0]}", after=attempt + 1)
             return
         told = case.told
     pytest.fail(told)

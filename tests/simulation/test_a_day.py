@@ -63,6 +63,7 @@ def test_after_hours_of_fifty_agents_memory_is_as_it_was_before() -> None:
     assert changes == {}
 
 
+@pytest.mark.planted("a day of 50 agents", name="keep what is known of trees")
 def test_what_is_left_behind_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trees, "_left", lambda *_: None)
     assert {"Trees._used", "Trees._running"} <= set(changes_over(hours=3))

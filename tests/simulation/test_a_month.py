@@ -95,12 +95,14 @@ def test_memory_is_as_it_was_when_things_were_first_pruned(whole: tuple[Month, P
     assert last <= first * _MOST_GROWTH_OF_MEMORY
 
 
+@pytest.mark.planted("a month of one agent", name="never make a conversation shorter")
 def test_a_task_that_is_lost_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(month.CONTEXT, "compact", "off")
     life, _, _ = lived(days=1, exchanges_a_day=20, kept_days=1)
     assert set(life.lost) == {"model_too_long"}
 
 
+@pytest.mark.planted("a month of one agent", name="prune nothing")
 def test_what_is_never_pruned_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def keep_all(_: Month) -> None:
         """Nothing goes."""

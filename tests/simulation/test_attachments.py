@@ -14,6 +14,7 @@ from ai_whisperer.domain.conversation import Answer, UserTurn
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, TooLargeError, UnknownFileError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.store.attachments import AttachmentFiles
+from tests.planted import Caught
 from tests.simulation.stage import play, play_over_crash
 from tests.unit.test_attachments import png
 
@@ -216,9 +217,14 @@ def keep_nothing(files: AttachmentFiles, digest: str, data: bytes) -> None:
     del files, digest, data
 
 
-@pytest.mark.parametrize(("method", "planted"), [("sweep", sweep_nothing), ("keep", keep_nothing)])
+@pytest.mark.planted("attachments over crashes", unit="seed")
+@pytest.mark.parametrize(
+    ("method", "planted"), [("sweep", sweep_nothing), ("keep", keep_nothing)], ids=["sweep_nothing", "keep_nothing"]
+)
 def test_the_harness_catches_a_content_that_is_left_behind_and_one_that_is_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, planted: Callable[..., Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, planted: Callable[..., Any], caught: Caught
 ) -> None:
     monkeypatch.setattr(AttachmentFiles, method, planted)
-    assert any(wrong_after_a_crash(tmp_path / str(seed), seed) for seed in range(4))
+    wrong = next((seed for seed in range(4) if wrong_after_a_crash(tmp_path / str(seed), seed)), None)
+    assert wrong is not None
+    caught(after=wrong + 1)

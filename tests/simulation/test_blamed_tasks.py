@@ -285,6 +285,7 @@ def test_rapid_kills_from_outside_set_no_task_aside(seed: int, longest_seconds: 
     assert set(live_through_kills(seed, longest_seconds=longest_seconds).values()) == {TaskState.COMPLETED}
 
 
+@pytest.mark.planted("deaths by the dozen, simulated", name="count every start at a death")
 def test_the_rule_that_counted_every_start_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def old_rule(attempts: int, *, under_way: bool, held_back: bool) -> Verdict:
         del under_way, held_back

@@ -20,6 +20,7 @@ from ai_whisperer.domain.conversation import Answer, ToolTurn, UserTurn
 from ai_whisperer.errors import ModelRefusedError, WhispererError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.tools.registry import COORDINATION_TOOLS
+from tests.planted import Caught
 from tests.simulation.heard import heard
 from tests.simulation.room_stage import silence
 from tests.simulation.stage import call, calls, play, prompt_of, round_of, until
@@ -313,15 +314,17 @@ PLANTED: dict[str, tuple[str, dict[str, object]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.planted("forged senders", unit="forgery")
 @pytest.mark.parametrize("bug", PLANTED)
-def test_a_place_without_marks_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_without_marks_is_found(bug: str, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     place, patches = PLANTED[bug]
     for name, planted in patches.items():
         monkeypatch.setattr(f"ai_whisperer.{name}", planted)
-    found = 0
-    for text in FORGERIES.values():
+    found: list[int] = []
+    for number, text in enumerate(FORGERIES.values(), start=1):
         try:
             check(shown_to_bob(PLACES[place], text), by=PLACES[place].by)
         except AssertionError:
-            found += 1
+            found.append(number)
     assert found
+    caught(f"{place}: {len(found)} of {len(FORGERIES)} forgeries are taken for others' words", after=found[0])

@@ -11,6 +11,7 @@ from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.runtime.waiting.guards import Guards
 from ai_whisperer.runtime.waiting.lock_book import LockBook
 from ai_whisperer.runtime.waiting.locks import Change, Locks
+from tests.planted import Caught, search, searched
 from tests.simulation.guarded_world import Figures, GuardedWorld
 
 SCHEDULES = int(os.environ.get("WHISPERER_SIMULATION_LOCK_SCHEDULES", "60"))
@@ -84,19 +85,22 @@ def break_in_the_middle(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Locks, "when_unused", at_once)
 
 
-def _is_broken(seed: int) -> bool:
+def _failure_of(seed: int) -> str | None:
     try:
         GuardedWorld(seed).run()
-    except AssertionError:
-        return True
-    return False
+    except AssertionError as failure:
+        return str(failure).partition("\n")[0] or "a promise was broken"
+    return None
 
 
+@pytest.mark.planted("locks with tokens", unit="schedule")
 @pytest.mark.parametrize(
     "plant",
     [do_not_check, check_before_the_stall, look_at_the_lock_only, begin_tokens_anew, break_in_the_middle],
     ids=lambda plant: plant.__name__,
 )
-def test_a_planted_bug_is_caught(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_caught(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch, caught: Caught
+) -> None:
     plant(monkeypatch)
-    assert any(_is_broken(seed) for seed in range(_SCHEDULES_FOR_A_PLANTED_BUG))
+    assert search(searched(_SCHEDULES_FOR_A_PLANTED_BUG), _failure_of, caught)

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer.runtime.session.decision import Decision
+from tests.planted import Caught, search, searched
 from tests.postgresql import Server
 from tests.simulation.chaos import failure_in
 from tests.simulation.postgresql_lives import PostgresqlLives
@@ -34,8 +35,9 @@ def test_random_lives_keep_every_promise(postgresql_server: Server) -> None:
     assert broken == {}
 
 
+@pytest.mark.planted("random lives on PostgreSQL", unit="seed", name="acknowledge before the commit")
 def test_an_acknowledgement_before_the_commit_is_caught(
-    postgresql_server: Server, monkeypatch: pytest.MonkeyPatch
+    postgresql_server: Server, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
     submit = Decision.submit
 
@@ -46,8 +48,6 @@ def test_an_acknowledgement_before_the_commit_is_caught(
         return done
 
     monkeypatch.setattr(Decision, "submit", at_once)
-    for seed in range(6, _SEEDS_FOR_A_PLANTED_BUG):
-        if (failure := failure_of(seed, postgresql_server)) is not None:
-            print(f"caught at seed {seed}: {failure}")
-            return
-    pytest.fail(f"it was not caught up to seed {_SEEDS_FOR_A_PLANTED_BUG}")
+    seeds = searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=6)
+    found = search(seeds, lambda seed: failure_of(seed, postgresql_server), caught)
+    assert found, f"it was not caught up to seed {_SEEDS_FOR_A_PLANTED_BUG}"

@@ -18,6 +18,7 @@ from ai_whisperer.store.operations import RowOperation, Verb
 from ai_whisperer.store.retention import StoreRetention
 from ai_whisperer.store.sqlite import retention_queries
 from ai_whisperer.store.tables import TASK
+from tests.planted import Caught, search, searched
 from tests.simulation.pruned_lives import PrunedLives, failure_of
 
 SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40")) // 4
@@ -89,6 +90,7 @@ def forget_what_was_used(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Unit, "erase_task", with_its_usage)
 
 
+@pytest.mark.planted("lives with pruning", unit="seed")
 @pytest.mark.parametrize(
     "plant",
     [
@@ -99,7 +101,6 @@ def forget_what_was_used(patch: pytest.MonkeyPatch) -> None:
         forget_what_was_used,
     ],
 )
-def test_planted_bugs_are_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_bugs_are_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant(monkeypatch)
-    caught = next((failure for seed in range(_SEEDS_FOR_A_PLANTED_BUG) if (failure := failure_of(seed))), None)
-    assert caught is not None, "the harness does not see it"
+    assert search(searched(_SEEDS_FOR_A_PLANTED_BUG), failure_of, caught), "the harness does not see it"

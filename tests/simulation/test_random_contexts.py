@@ -13,6 +13,7 @@ from ai_whisperer.domain.conversation import ToolTurn, Turn
 from ai_whisperer.domain.tasks import StepRecord
 from ai_whisperer.runtime.agents import compaction
 from ai_whisperer.store.base import Unit
+from tests.planted import Caught, search, searched
 from tests.simulation.small_windows import SmallChaos, failure_of
 
 SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40")) // 4
@@ -64,6 +65,7 @@ def forget_that_it_was_compacted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Unit, "put_compacted", lambda *_: None)
 
 
+@pytest.mark.planted("lives with small windows", unit="seed")
 @pytest.mark.parametrize(
     ("plant", "complaint"),
     [
@@ -74,8 +76,11 @@ def forget_that_it_was_compacted(patch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
-def test_planted_bugs_are_caught(plant: Plant, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_bugs_are_caught(plant: Plant, complaint: str, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant(monkeypatch)
-    first = _SHOWS_AT.get(plant.__name__, 0)
-    seeds = (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first))
-    assert any(complaint in (failure_of(seed) or "") for seed in seeds)
+
+    def complaint_of(seed: int) -> str | None:
+        failure = failure_of(seed)
+        return failure if failure is not None and complaint in failure else None
+
+    assert search(searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=_SHOWS_AT.get(plant.__name__, 0)), complaint_of, caught)

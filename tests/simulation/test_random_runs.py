@@ -52,6 +52,7 @@ from ai_whisperer.store import tables
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.sqlite import SqliteStore, queries
 from ai_whisperer.tools.function import Tool
+from tests.planted import Caught, search, searched
 from tests.simulation.chaos import Chaos, failure_of
 from tests.simulation.world import Call, World
 
@@ -458,6 +459,7 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReadsUnderWay, "when_seen", lambda _, forget: forget())
 
 
+@pytest.mark.planted("random lives", unit="seed")
 @pytest.mark.parametrize(
     "plant",
     [
@@ -508,12 +510,7 @@ def forget_what_a_read_may_have_missed(patch: pytest.MonkeyPatch) -> None:
         lose_the_parent_of_what_a_task_does,
     ],
 )
-def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant(monkeypatch)
-    first = _SHOWS_AT.get(plant.__name__, 0)
-    for seed in (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first)):
-        failure = failure_of(seed)
-        if failure is not None:
-            print(f"{plant.__name__}: caught at seed {seed}: {failure}")
-            return
-    pytest.fail(f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds")
+    seeds = searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=_SHOWS_AT.get(plant.__name__, 0))
+    assert search(seeds, failure_of, caught), f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds"

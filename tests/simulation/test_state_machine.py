@@ -24,6 +24,7 @@ from ai_whisperer.runtime.agents.agent import LiveAgent
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import SimulationLoop, VirtualClock
+from tests.planted import Caught
 from tests.simulation.stage import prompt_of
 
 _T = TypeVar("_T")
@@ -234,10 +235,23 @@ def fall_asleep_over_an_event(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(agent_session, "keeps_awake", lambda *_: False)
 
 
+@pytest.mark.planted("model of the lifecycle", unit="example")
 @pytest.mark.parametrize("plant", [give_every_item_the_same_priority, sleep_through_events, fall_asleep_over_an_event])
-def test_a_planted_bug_is_caught(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_caught(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch, caught: Caught
+) -> None:
     plant(monkeypatch)
     # The search ends with the first that shows the bug. It is random, so there must be room for bad luck.
     searching = settings(TestSession.settings, max_examples=1000, database=None, phases=[Phase.generate])
-    with pytest.raises(AssertionError):
+    examples = 0
+    begin = SessionMachine.begin
+
+    async def begin_and_count(self: SessionMachine) -> None:
+        nonlocal examples
+        examples += self.arrival == 0 and not hasattr(self, "store")
+        await begin(self)
+
+    monkeypatch.setattr(SessionMachine, "begin", begin_and_count)
+    with pytest.raises(AssertionError) as failure:
         run_state_machine_as_test(SessionMachine, settings=searching)
+    caught(str(failure.value).partition("\n")[0], after=examples)

@@ -23,6 +23,7 @@ from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.store.postgresql.lane import Fence
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.postgresql.writing import State
+from tests.planted import Caught, search, searched
 from tests.simulation.hosts.chaos import TwoNodes, failure_of
 from tests.simulation.hosts.faults import Kind, drawn
 from tests.simulation.hosts.server import Database
@@ -208,16 +209,19 @@ Whatever changes a run may change these seeds.
 """
 
 
+@pytest.mark.planted("two nodes, simulated", unit="seed")
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_caught_by_its_sign(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_caught_by_its_sign(name: str, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant, sign, first = PLANTED[name]
     plant(monkeypatch)
     others = set()
-    for seed in (*range(first, _SEEDS_FOR_A_PLANTED_BUG), *range(first)):
+
+    def signed(seed: int) -> str | None:
         failure = failure_of(seed)
-        if failure is not None and sign in failure:
-            print(f"{name}: caught at seed {seed}: {failure}")
-            return
-        if failure is not None:
+        if failure is not None and sign not in failure:
             others.add(failure[:200])
-    pytest.fail(f"{name} was not caught by {sign!r} in {_SEEDS_FOR_A_PLANTED_BUG} seeds; other signs: {others}")
+            return None
+        return failure
+
+    is_caught = search(searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=first), signed, caught)
+    assert is_caught, f"{name} was not caught by {sign!r} in {_SEEDS_FOR_A_PLANTED_BUG} seeds; other signs: {others}"

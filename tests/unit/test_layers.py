@@ -97,6 +97,7 @@ KNOW_SQLITE = {
     "store/transfer.py",
     "testing/disk.py",
     "testing/faulty_vfs.py",
+    "testing/power_vfs.py",
 }
 """Who knows which store it is: whoever opens one, or looks after its files. All others know the contract alone."""
 

@@ -23,6 +23,7 @@ import msgspec
 
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.retention import Horizon
+from ai_whisperer.store.durable_folders import sync_folder
 
 ACKNOWLEDGED_NAME = "whisperer.acknowledged"
 PAUSE_SECONDS = 0.05
@@ -124,8 +125,8 @@ class Acknowledged:
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
-        if self._file is not None:
-            self._sync()
+        self._sync()
+        if self._file is not None:  # it may have been given up just now
             os.close(self._file)
             self._file = None
 
@@ -160,7 +161,8 @@ class Acknowledged:
             os.close(self._file)
             self._file = None
         with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+            os.unlink(self._path)
+            sync_folder(self._path.parent)  # or a power cut would bring it back
 
 
 def accept(folder: Path) -> None:

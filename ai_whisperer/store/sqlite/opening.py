@@ -51,7 +51,7 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
         try:
             connection.set_busy_timeout(BUSY_MILLISECONDS)
             connection.execute(_GIVE_BACK)  # for a new one, before its first page is written
-            connection.execute("PRAGMA journal_mode=WAL")
+            _log_writes_ahead(connection, path)
             connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("PRAGMA secure_delete=FAST")  # no copy stays where a row was changed or moved
@@ -66,6 +66,19 @@ def open_database(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     except apsw.Error as error:
         raise explained(error, path) from error
     return connection
+
+
+def _log_writes_ahead(connection: apsw.Connection, path: Path) -> None:
+    """Have a write-ahead log. SQLite tells that it could not after the row that it answers with, or only by that row.
+
+    It would go on with a journal whose deletion, which is the commit, is not synced: a power cut could take it back.
+    """
+    ((mode,),) = connection.execute("PRAGMA journal_mode=WAL")
+    if mode != "wal":
+        raise StoreError(
+            f"'{path}' cannot have a write-ahead log (its journal mode stays '{mode}'): a power cut could take back "
+            "what was accepted. Check whether the disk is full or failing, or choose another data folder."
+        )
 
 
 def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
