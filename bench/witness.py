@@ -21,6 +21,7 @@ from bench.probe import REPOSITORY, ProbeError, command
 
 _FOR_EVER_SECONDS = 3600.0
 
+
 @dataclass
 class Witnessed:
     """What the witness saw of one process. The times are those of the machine's monotonic clock."""

@@ -1,7 +1,7 @@
 """The course that every entrant runs: the work itself, the fake model's plan, and what is measured.
 
-An entrant is a script that is run by the Python of its own environment, so that nothing here may be imported that is not
-in the standard library:
+An entrant is a script that is run by the Python of its own environment, so that nothing may be imported here that is
+not in the standard library:
 
     python -m bench.race.peer_NAME WORKLOAD SIZE FOLDER [PIPE]
 

@@ -1,7 +1,7 @@
 """Microsoft Agent Framework in the race.
 
-In memory its `Agent` does the tasks. What is durable is a checkpoint after each superstep of a workflow, so there a task
-is a workflow whose two executors are the model and the tool, with `FileCheckpointStorage`.
+In memory its `Agent` does the tasks. What is durable is a checkpoint after each superstep of a workflow, so there a
+task is a workflow whose two executors are the model and the tool, with `FileCheckpointStorage`.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ async def agents(course: Course) -> int:
     async with AsyncAgentSessionManager(course.folder, model_factory=lambda _: model) as manager:
 
         async def create(number: int) -> None:
-            agent = await manager.create_agent(f"agent-{number}", tools=tools_of(number))
-            if course.used:
-                assert await manager.run_task(agent, USED_PROMPT) == FINAL
+            await manager.create_agent(f"agent-{number}", tools=tools_of(number))
 
         await create(course.size)
         with course.measured():
             await asyncio.gather(*map(create, range(course.size)))
+            for number in range(course.size) if course.used else ():
+                assert await manager.run_task(f"agent-{number}", USED_PROMPT) == FINAL
         return sum(agent.record.started for agent in manager.active_sessions.values()) - 1
 
 

@@ -1,7 +1,7 @@
 """AutoGen in the race: `autogen-core`'s runtime for messages, `autogen-agentchat`'s assistant for tasks.
 
-It keeps nothing on disk by itself (`save_state` returns a value that the caller may keep), so it takes no part in what is
-durable.
+It keeps nothing on disk by itself (`save_state` returns a value that the caller may keep), so it takes no part in what
+is durable.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class FakeModel(ChatCompletionClient):
 
 
 async def messages(course: Course) -> int:
-    """A question by `send_message` and the value that its handler returns are two messages; each side asks its model."""
+    """A question by `send_message` and the value that comes back are two messages; each side asks its model."""
     runtime = SingleThreadedAgentRuntime()
     await Answering.register(runtime, "answering", lambda: Answering(course))
     await Asking.register(runtime, "asking", lambda: Asking(course))

@@ -46,13 +46,13 @@ async def agents(course: Course) -> int:
         agent = floor.FloorAgent(f"agent-{number}", '{"model":"fake"}', tuple(tools_of(number)))
         made[agent.id] = agent
         await journal.write(floor.INSERT_AGENT, (agent.id, agent.definition))
-        if course.used:
-            await course.next_fact(USED_PROMPT, 0)
-            await journal.write(floor.INSERT_TASK, (agent.id, agent.id, FINAL))
 
     await create(-1)
     with course.measured():
         await asyncio.gather(*map(create, range(course.size)))
+        for number in range(course.size) if course.used else ():
+            await course.next_fact(USED_PROMPT, 0)
+            await journal.write(floor.INSERT_TASK, (f"task-{number}", f"agent-{number}", FINAL))
     return len(made) - 1
 
 

@@ -18,7 +18,6 @@ from google.genai import types
 
 from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
 
-
 USAGE = types.GenerateContentResponseUsageMetadata(
     prompt_token_count=10, candidates_token_count=10, total_token_count=20
 )
@@ -136,7 +135,11 @@ def _agent(course: Course) -> LlmAgent:
 
 
 def _service(course: Course):
-    return DatabaseSessionService(f"sqlite+aiosqlite:///{course.folder}/adk.db") if course.durable else InMemorySessionService()
+    return (
+        DatabaseSessionService(f"sqlite+aiosqlite:///{course.folder}/adk.db")
+        if course.durable
+        else InMemorySessionService()
+    )
 
 
 async def _runner(course: Course, agent: LlmAgent, session_id: str, service) -> Runner:

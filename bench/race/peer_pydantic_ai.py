@@ -1,7 +1,7 @@
-"""Pydantic AI in the race: `Agent` with `FunctionModel`, and the `DBOSDurability` capability on SQLite where work is durable.
+"""Pydantic AI in the race: `Agent` with `FunctionModel`, and `DBOSDurability` on SQLite where work is durable.
 
-Tools are steps of DBOS there, as its documentation advises for what talks to the outside. DBOS takes up what was left by
-itself when it is launched.
+Tools are steps of DBOS there, as its documentation advises for what talks to the outside. DBOS takes up what was left
+by itself when it is launched.
 """
 
 from __future__ import annotations

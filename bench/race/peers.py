@@ -56,8 +56,8 @@ PEERS = (
         distribution="autogen-core",
         requirements=("autogen-core", "autogen-agentchat"),
         how={
-            MESSAGES: "`send_message` in `SingleThreadedAgentRuntime` and the value that is returned; each handler asks "
-            "its model client",
+            MESSAGES: "`send_message` in `SingleThreadedAgentRuntime` and the value that it returns; each handler "
+            "asks its model client",
             TASKS: "`AssistantAgent`",
             AGENTS: "`AssistantAgent`",
         },
@@ -69,8 +69,8 @@ PEERS = (
         distribution="langgraph",
         requirements=("langgraph", "langchain", "langgraph-checkpoint-sqlite"),
         how={
-            MESSAGES: "two nodes with `Command(goto=…)`, each asks its model; `AsyncSqliteSaver`, `durability=\"sync\"`",
-            TASKS: "`create_agent`; `AsyncSqliteSaver`, `durability=\"sync\"`",
+            MESSAGES: 'two nodes with `Command(goto=…)`, each asks its model; `AsyncSqliteSaver`, `durability="sync"`',
+            TASKS: '`create_agent`; `AsyncSqliteSaver`, `durability="sync"`',
             AGENTS: "`create_agent`",
             RESTART: "`ainvoke(None)` on each thread",
         },
@@ -93,8 +93,8 @@ PEERS = (
         distribution="agno",
         requirements=("agno", "aiosqlite", "sqlalchemy", "greenlet"),
         how={
-            MESSAGES: "a `Team` whose leader delegates to its member; `AsyncSqliteDb`, `checkpoint=\"tool-batch\"`",
-            TASKS: "`Agent.arun`; `AsyncSqliteDb`, `checkpoint=\"tool-batch\"`",
+            MESSAGES: 'a `Team` whose leader delegates to its member; `AsyncSqliteDb`, `checkpoint="tool-batch"`',
+            TASKS: '`Agent.arun`; `AsyncSqliteDb`, `checkpoint="tool-batch"`',
             AGENTS: "`Agent`; tools are looked at in the first run",
             RESTART: "`acontinue_run`",
         },
