@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
-from ai_whisperer import AsyncAgentSessionManager, TaskRecord, TaskState
+from ai_whisperer import AsyncAgentSessionManager, TaskRecord, TaskState, tool
 from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
@@ -87,9 +87,13 @@ async def agents(course: Course) -> int:
 
 
 async def restart(course: Course) -> int:
-    """Nothing is called to resume: opening the folder does it."""
+    """Nothing is called to resume: opening the folder does it.
+
+    The others repeat a tool call that may have been made already; so the tool says that it may be repeated.
+    """
     model = _FakeModel(course)
 
+    @tool(idempotent=True)
     async def look_up(fact: str) -> str:
         """Look a fact up."""
         return await course.look_up(fact)

@@ -113,9 +113,9 @@ async def restart(course: Course) -> int:
             course.tell("accepted", task)
             if not course.fresh:
                 state = await agent.aget_state(options["config"])
-                if state.values and not state.next:
+                if state.values and state.values["messages"][-1].content == FINAL:
                     return True
-                given = None if state.next else given
+                given = None if state.values else given
             state = await agent.ainvoke(given, **options)
             return state["messages"][-1].content == FINAL
 

@@ -46,7 +46,7 @@ OURS = Entrant(
         MESSAGES: "`send_mail_with_switch`: a mail and the mail that answers it, each handled by a task of its own",
         TASKS: "`send_task`; every commit is synced; queue, journal and notifications as always",
         AGENTS: "`create_agent`: checked, started, and on disk",
-        RESTART: "opening the folder",
+        RESTART: "opening the folder; the tool is `idempotent`, as else a call that may have been made is not repeated",
     },
 )
 PEERS = (
