@@ -17,7 +17,7 @@ from bench.probe import REPOSITORY, ProbeError
 from bench.race import budgets, environments, plot, table
 from bench.race.course import PAIRS
 from bench.race.laps import TooLongError, lap
-from bench.race.peers import ENTRANTS, HAVE_HANDLERS, RESTART, Entrant
+from bench.race.peers import ENTRANTS, HAVE_HANDLERS, OURS, RESTART, Entrant
 from bench.race.table import Cell
 
 RESULTS = REPOSITORY / "bench" / "results"
@@ -149,6 +149,8 @@ def report_text(kept: Mapping[str, Any], entrants: Sequence[Entrant], *, name: s
         f"![The race]({name}.png)",
         table.markdown(entrants, table.summary(cells), cells, versions),
     ]
+    if ahead := table.ahead_of(OURS.name, table.summary(cells), cells):
+        parts += ["Where others are ahead of us:", "\n".join(ahead)]
     for title, shown in table.columns(cells).items():
         parts += [f"## {title.capitalize()}", table.markdown(entrants, shown, cells, versions)]
         kind = title.split(",")[0]

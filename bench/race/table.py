@@ -84,11 +84,22 @@ class Column:
     worst: bool = False
     over_floor: bool = False
 
+    @property
+    def more_is_better(self) -> bool:
+        return self.value is per_cpu_second
+
+    def found(self, cells: Cells, name: str) -> float | None:
+        """The number that is shown, if there is one."""
+        cell = cells.get((self.workload, self.size), {}).get(name)
+        if cell is None:
+            return None
+        return cell.worst(self.value) if self.worst else cell.typical(self.value)
+
     def shown(self, cells: Cells, name: str) -> str:
         cell = cells.get((self.workload, self.size), {}).get(name)
         if cell is None:
             return "-"
-        found = cell.worst(self.value) if self.worst else cell.typical(self.value)
+        found = self.found(cells, name)
         if found is None:
             return cell.note if cell.note.startswith(">") else "-"
         if not self.over_floor:
@@ -117,7 +128,7 @@ def columns(cells: Cells) -> dict[str, list[Column]]:
         for size in sizes.get(f"agents-{what}", []):
             made = found.setdefault(AGENTS, [])
             made.append(Column(f"{title}: KB an agent", f"agents-{what}", size, kb, over_floor=True))
-            made.append(Column("CPU ms an agent", f"agents-{what}", size, cpu_ms, over_floor=True))
+            made.append(Column(f"{title}: CPU ms an agent", f"agents-{what}", size, cpu_ms, over_floor=True))
     for size in sizes.get(RESTART, []):
         found[RESTART] = [
             Column("tasks lost", RESTART, size, of("tasks_lost"), worst=True),
@@ -150,20 +161,42 @@ def summary(cells: Cells) -> list[Column]:
         made = [column for column in tables[table] if column.heading.startswith(heading)][-1]
         return Column(named, made.workload, made.size, made.value, worst=made.worst)
 
+    most = max(size for workload, size in cells if workload == "tasks-durable")
     return [
         pick(MESSAGES, "memory: messages", "W1 messages/CPU s, memory"),
-        pick(MESSAGES, "durable: messages", "W1 durable"),
-        pick(f"{TASKS}, memory", "CPU ms", "W2 CPU ms/task, memory"),
-        pick(f"{TASKS}, durable", "CPU ms", "W2 durable"),
-        pick(f"{TASKS}, durable", "wall", "W2 durable, wall ÷ ideal"),
-        pick(f"{TASKS}, durable", "tasks not done", "W2 not done"),
-        pick(f"{TASKS}, durable", "peak", "W2 peak MB"),
-        pick(AGENTS, "created: KB", "W3 KB/agent"),
-        pick(AGENTS, "created, first", "W3 KB, used"),
+        pick(MESSAGES, "durable: messages", "W1 messages/CPU s, durable"),
+        pick(f"{TASKS}, memory", "CPU ms", f"W2 CPU ms/task @{most}, memory"),
+        pick(f"{TASKS}, durable", "CPU ms", f"W2 CPU ms/task @{most}, durable"),
+        pick(f"{TASKS}, durable", "wall", f"W2 wall ÷ ideal @{most}, durable"),
+        pick(f"{TASKS}, durable", "peak", f"W2 peak MB @{most}, durable"),
+        pick(f"{TASKS}, durable", "tasks not done", "W2 tasks not done, durable"),
+        pick(AGENTS, "created: KB", "W3 KB/agent, created"),
+        pick(AGENTS, "created, first task done: KB", "W3 KB/agent, used"),
+        pick(AGENTS, "created, first task done: CPU", "W3 CPU ms/agent, used"),
         pick(RESTART, "tasks lost", "W4 tasks lost"),
         pick(RESTART, "finished", "W4 finished steps done again"),
-        pick(RESTART, "s to", "W4 s to first step"),
+        pick(RESTART, "s to", "W4 s to the first step"),
     ]
+
+
+def ahead_of(name: str, shown: Sequence[Column], cells: Cells) -> list[str]:
+    """For each column in which others do better than this entrant, who they are."""
+    found = []
+    for column in shown:
+        own = column.found(cells, name)
+        others = {other: column.found(cells, other) for other in cells[column.workload, column.size]}
+        better = {
+            other: value
+            for other, value in others.items()
+            if other not in (name, "floor")
+            and own is not None
+            and value is not None
+            and (value > own if column.more_is_better else value < own)
+        }
+        if own is not None and better:
+            listed = ", ".join(f"{other} {short(value)}" for other, value in better.items())
+            found.append(f"- {column.heading}: {listed} ({name} {short(own)})")
+    return found
 
 
 def markdown(entrants: Sequence[Entrant], shown: Sequence[Column], cells: Cells, versions: Mapping[str, str]) -> str:

@@ -151,3 +151,11 @@ def test_a_course_says_what_is_durable_and_what_is_begun_anew(tmp_path: Path) ->
     durable = {name for name in WORKLOADS if Course(name, 1, tmp_path).durable}
     assert durable == {"messages-durable", "bare-durable", "tasks-durable", "restart-begin", "restart-again"}
     assert {name for name in WORKLOADS if not Course(name, 1, tmp_path).fresh} == {"restart-again"}
+
+
+def test_who_is_ahead_of_us_is_told() -> None:
+    found = cells()
+    found["tasks-memory", 1000][PEERS[0].name] = Cell("tasks-memory", 1000, [lap_of(0.5)])
+    found["messages-memory", 20 * PAIRS][PEERS[0].name] = Cell("messages-memory", 20 * PAIRS, [lap_of(0.5, done=100)])
+    (told,) = table.ahead_of(OURS.name, table.summary(found), found)
+    assert told == "- W2 CPU ms/task @1000, memory: autogen 0.5 (AI Whisperer 2)"
