@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK in the race: `Runner.run`, and `AsyncSQLiteSession` where work is durable.
+"""OpenAI Agents SDK in the race: `Runner.run`, and `SQLiteSession` where work is durable.
 
 A session keeps the conversation. There is no call that resumes a run whose process died, so a run is begun again on the
 conversation that was kept.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool
-from agents.extensions.memory import AsyncSQLiteSession
+from agents import Agent, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, function_tool
 from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
 
@@ -123,8 +122,8 @@ def _agent(course: Course, name: str) -> Agent:
     return Agent(name=name, model=FakeModel(course), tools=[look_up])
 
 
-def _session(course: Course, key: str) -> AsyncSQLiteSession | None:
-    return AsyncSQLiteSession(key, course.folder / "openai.db") if course.durable else None
+def _session(course: Course, key: str) -> SQLiteSession | None:
+    return SQLiteSession(key, course.folder / "openai.db") if course.durable else None
 
 
 def _call(name: str, call_id: str, **arguments: str):

@@ -79,10 +79,10 @@ PEERS = (
         name="openai-agents",
         script="openai_agents",
         distribution="openai-agents",
-        requirements=("openai-agents", "aiosqlite"),
+        requirements=("openai-agents",),
         how={
-            MESSAGES: "handoffs within a run; `AsyncSQLiteSession`",
-            TASKS: "`Runner.run`; `AsyncSQLiteSession`",
+            MESSAGES: "handoffs within a run; `SQLiteSession`",
+            TASKS: "`Runner.run`; `SQLiteSession`",
             AGENTS: "`Agent` with `function_tool`",
             RESTART: "`Runner.run` on the conversation that was kept",
         },
