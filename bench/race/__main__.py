@@ -94,7 +94,7 @@ def _cells(
         try:
             pythons[entrant.name] = environments.python_of(entrant)
         except environments.NotInstalledError as error:
-            missing[entrant.name] = f"could not be installed here: {error}"
+            missing[entrant.name] = f"could not be installed here: {table.without_places(str(error))}"
     cells = {}
     for workload, numbers in sizes.items():
         for size in numbers:
@@ -117,7 +117,7 @@ def _take(cell: Cell, entrant: Entrant, python: str, folder: Path) -> None:
         except TooLongError as error:
             cell.note = str(error)
         except ProbeError as error:
-            cell.note = f"failed: {error}"
+            cell.note = f"failed: {table.without_places(str(error))}"
             print(f"{entrant.name}, {cell.workload} {cell.size}: {cell.note}", file=sys.stderr)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -216,6 +217,11 @@ def notes(entrants: Sequence[Entrant], cells: Cells) -> list[str]:
             if (cell := row.get(entrant.name)) is not None and cell.note:
                 found.setdefault((entrant.name, cell.note), []).append(f"{workload} ({size:,})")
     return [f"- {name}, {', '.join(where)}: {note}" for (name, note), where in found.items()]
+
+
+def without_places(text: str) -> str:
+    """The text without addresses and paths of this machine, which say nothing to others."""
+    return re.sub(r"\w+://[^\s,;)]+|(?<!\w)/[\w.~@%+/-]+", "…", text)
 
 
 def as_json(cells: Cells) -> list[dict[str, Any]]:

@@ -159,3 +159,15 @@ def test_who_is_ahead_of_us_is_told() -> None:
     found["messages-memory", 20 * PAIRS][PEERS[0].name] = Cell("messages-memory", 20 * PAIRS, [lap_of(0.5, done=100)])
     (told,) = table.ahead_of(OURS.name, table.summary(found), found)
     assert told == "- W2 CPU ms/task @1000, memory: autogen 0.5 (AI Whisperer 2)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cannot open /home/me/.race/a.db: locked", "cannot open …: locked"),
+        ("no match at https://index.example/simple/agno/", "no match at …"),
+        ("3 of 4 and/or 5 s", "3 of 4 and/or 5 s"),
+    ],
+)
+def test_a_note_names_no_place_on_this_machine(text: str, shown: str) -> None:
+    assert table.without_places(text) == shown
