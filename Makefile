@@ -28,7 +28,7 @@ NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); \
 # What needs no time but that of the processor, and so may run beside anything.
 UNTIMED := tests/unit
 
-.PHONY: demo demo-cluster test lint types untimed ui page browser docs bench instructions mutants soak clean
+.PHONY: demo demo-cluster test lint types untimed ui page browser docs bench instructions mutants race soak clean
 
 demo: $(RUNTIME) $(PAGE)
 	$(if $(strip $(PROVIDERS)),WHISPERER_PAGE=skip $(PIP) $(addprefix --editable ,$(PROVIDERS)))
@@ -85,6 +85,11 @@ instructions: $(INSTALLED)
 mutants: $(INSTALLED)
 	WHISPERER_TEST_MUTANTS=$(if $(WRITE),write,print) $(ALONE) $(BIN)/pytest -o faulthandler_timeout=0 -m planted tests
 
+# Other frameworks beside us, each in an environment of its own under .race; QUICK=1 shows that it runs.
+race: $(INSTALLED)
+	WHISPERER_PAGE=skip $(PIP) --editable '.[bench]'
+	$(BIN)/python -m bench.race $(if $(QUICK),--quick)
+
 soak: $(INSTALLED)
 	WHISPERER_SIMULATION_SEEDS=$${WHISPERER_SIMULATION_SEEDS:-20000} $(SOAK) tests/simulation/test_random_runs.py
 	WHISPERER_TEST_TWO_NODES_RUNS=$${WHISPERER_TEST_TWO_NODES_RUNS:-5000} $(SOAK) tests/simulation/test_two_nodes.py
@@ -102,7 +107,7 @@ soak: $(INSTALLED)
 	WHISPERER_TEST_FRAMES=$${WHISPERER_TEST_FRAMES:-1000000} $(SOAK) tests/acceptance/test_bad_frames.py
 
 clean:
-	rm -rf $(VENV) ui/node_modules ui/test/chromium/node_modules ai_whisperer/web .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) .race ui/node_modules ui/test/chromium/node_modules ai_whisperer/web .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
 # What the demo needs is installed without what only tests and checks need.
 $(RUNTIME): pyproject.toml constraints.txt

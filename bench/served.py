@@ -74,7 +74,7 @@ async def serve_ours(folder: Path, *, latency_seconds: float = 0.0) -> None:
     model = PacedModel(latency_seconds)
     settings = Settings(data=folder, port=0, max_requests_per_second=1_000_000)
     async with running(settings, model_factory=lambda _: model) as server:
-        await _ready(server.address.page)
+        await ready(server.address.page)
 
 
 async def serve_echo(folder: Path) -> None:
@@ -97,12 +97,12 @@ async def serve_echo(folder: Path) -> None:
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    await _ready(f"http://127.0.0.1:{listening.getsockname()[1]}/?")
+    await ready(f"http://127.0.0.1:{listening.getsockname()[1]}/?")
     server.should_exit = True
     await serving
 
 
-async def _ready(page: str) -> None:
+async def ready(page: str) -> None:
     """Tell the address, and wait until the other process is gone, in case that it does not end this one."""
     print(f"ready {page}", flush=True)
     await asyncio.to_thread(sys.stdin.read)

@@ -89,22 +89,22 @@ async def _measure(server: Served, *, tasks: int, clients: int) -> Sample:
     caller = await Caller.connect(server.url)
     made = [{**_SESSION, "agentId": f"agent-{each}", "config": {}} for each in range(AGENTS)]
     await caller.call_all("async.createAgent", made)
-    await _work(server, caller, tasks=2)
-    alone = await _work(server, caller, tasks=tasks)
+    await work(server, caller, tasks=2)
+    alone = await work(server, caller, tasks=tasks)
     resident = server.resident_bytes()
-    timed = await _listeners(TimedListener, server.url, (clients - NEVER_READ) // _TIMED_OF)
-    reading = [*timed, *await _listeners(Listener, server.url, clients - NEVER_READ - len(timed))]
-    deaf = await _listeners(Listener, server.url, NEVER_READ, receive_bytes=_KEPT_FOR_DEAF_BYTES)
+    timed = await make_listeners(TimedListener, server.url, (clients - NEVER_READ) // _TIMED_OF)
+    reading = [*timed, *await make_listeners(Listener, server.url, clients - NEVER_READ - len(timed))]
+    deaf = await make_listeners(Listener, server.url, NEVER_READ, receive_bytes=_KEPT_FOR_DEAF_BYTES)
     for each in deaf:
         each.transport.pause_reading()
     subscribed = server.resident_bytes()
-    heard = await _work(server, caller, tasks=tasks, listeners=reading)
+    heard = await work(server, caller, tasks=tasks, listeners=reading)
     worked = server.resident_bytes()
     assert sum(each.gaps for each in reading) == 0, "a client missed or repeated a notification"
     for each in (*reading, *deaf):
         each.transport.abort()
     await asyncio.gather(*(each.closed for each in (*reading, *deaf)))
-    again = await _work(server, caller, tasks=tasks)
+    again = await work(server, caller, tasks=tasks)
     without = statistics.mean((alone.tasks_a_second, again.tasks_a_second))
     return {
         "fall_percent": (1 - heard.tasks_a_second / without) * 100,
@@ -120,7 +120,7 @@ async def _measure(server: Served, *, tasks: int, clients: int) -> Sample:
     }
 
 
-async def _listeners(kind: type[L], url: str, count: int, *, receive_bytes: int | None = None) -> list[L]:
+async def make_listeners(kind: type[L], url: str, count: int, *, receive_bytes: int | None = None) -> list[L]:
     made: list[L] = []
     while len(made) < count:
         few = range(min(_AT_ONCE, count - len(made)))
@@ -130,7 +130,7 @@ async def _listeners(kind: type[L], url: str, count: int, *, receive_bytes: int 
     return made
 
 
-async def _work(server: Served, caller: Caller, *, tasks: int, listeners: Sequence[Listener] = ()) -> _Worked:
+async def work(server: Served, caller: Caller, *, tasks: int, listeners: Sequence[Listener] = ()) -> _Worked:
     """Let every agent do so many tasks. They are handed out, and heard of, before the time begins."""
     agents = [{**_SESSION, "agentId": f"agent-{each}"} for each in range(AGENTS)]
     await caller.call_all("async.pauseAgent", agents)

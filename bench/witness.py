@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench.probe import REPOSITORY, ProbeError, command
+
+_FOR_EVER_SECONDS = 3600.0
 
 
 @dataclass
@@ -46,18 +49,34 @@ class Witnessed:
 
 
 def witness(function: Callable[..., Any], data: Path, *, kill_at: int | None) -> Witnessed:
-    """Run the work in a process and write down what it tells; kill it when so many steps have ended."""
+    """Run the function in a process and write down what it tells; kill it when so many steps have ended."""
     name = f"{function.__module__}:{function.__name__}"
+    return witness_command(
+        lambda pipe: command(name, data, {"pipe": pipe, "fresh": kill_at is not None}), name=name, kill_at=kill_at
+    )
+
+
+def witness_command(
+    command_line: Callable[[int], Sequence[str]],
+    *,
+    name: str,
+    kill_at: int | None,
+    timeout_seconds: float | None = None,
+) -> Witnessed:
+    """The same for any command line that is made for the descriptor of the pipe."""
     reading, writing = os.pipe()
     seen = Witnessed(began_at=time.monotonic())
     with subprocess.Popen(
-        command(name, data, {"pipe": writing, "fresh": kill_at is not None}),
+        command_line(writing),
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         pass_fds=(writing,),
         text=True,
     ) as process:
         os.close(writing)
+        over = threading.Timer(timeout_seconds or _FOR_EVER_SECONDS, process.kill)
+        over.daemon = True
+        over.start()
         with open(reading, "rb", buffering=0) as pipe:
             rest = b""
             while piece := pipe.read(65_536):
@@ -67,6 +86,7 @@ def witness(function: Callable[..., Any], data: Path, *, kill_at: int | None) ->
                     if len(seen.finished) == kill_at:
                         process.kill()
         seen.output = process.communicate()[0]
+        over.cancel()
     if kill_at is None and process.returncode != 0:
         raise ProbeError(f"{name} did not finish after the restart.")
     if kill_at is not None and process.returncode != -9:
