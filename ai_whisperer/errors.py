@@ -58,6 +58,12 @@ class ScriptError(InvalidInputError):
     code = "invalid_script"
 
 
+class StormError(InvalidInputError):
+    """The storm cannot be run. Correct what is named; nothing was done."""
+
+    code = "invalid_storm"
+
+
 class AnswerError(InvalidInputError):
     """The answer does not fit the form of the question. Correct the named fields; the question stays open."""
 

@@ -23,6 +23,9 @@ COMMANDS: Final = {
     "replay": {
         "replay": "Play conversation scripts: lines to agents and rooms, and what is expected of them.",
     },
+    "storm": {
+        "storm": "Put a team into many universes with faults, and look whether what has to hold does.",
+    },
     "agents": {
         "start": "Let an agent take work.",
         "pause": "Let no new step of an agent begin. The step under way runs to its end, mail keeps arriving.",

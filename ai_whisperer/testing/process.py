@@ -45,15 +45,20 @@ class SimulatedProcess:
         start: float | str | datetime = EPOCH,
         patience: Length = PATIENCE,
         slowest_commit_seconds: float = 0.01,
+        disk: SimulatedDisk | None = None,
         **settings: Any,
     ) -> None:
-        """`provided` is asked at each start for settings of the manager that may change; `settings` stay."""
+        """`provided` is asked at each start for settings of the manager that may change; `settings` stay.
+
+        A `disk` that is given is closed with the process.
+        """
         self.patience_seconds = seconds_of(patience)
         self._model = model
         self._provided = provided
         self._settings = {"templates": (), **settings}
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
-        self._disk = SimulatedDisk(self._random.getrandbits(32), slowest_commit_seconds=slowest_commit_seconds)
+        seed_of_disk = self._random.getrandbits(32)
+        self._disk = disk or SimulatedDisk(seed_of_disk, slowest_commit_seconds=slowest_commit_seconds)
         self._clock = VirtualClock(moment_of(start))
         self._loop: TeamLoop | None = None
         self._session: AsyncAgentSessionManager | None = None
@@ -206,8 +211,12 @@ class SimulatedProcess:
 
     def _alive_loop(self) -> TeamLoop:
         if self._loop is None:
-            self._loop = TeamLoop(self._random.getrandbits(32))
+            self._loop = self.new_loop(self._random.getrandbits(32))
         return self._loop
+
+    def new_loop(self, seed: int) -> TeamLoop:
+        """The event loop of the next life."""
+        return TeamLoop(seed)
 
     def _seconds_now(self) -> float:
         return self._clock.at(self._loop.time() if self._loop is not None else 0.0)
