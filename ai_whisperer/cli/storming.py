@@ -71,7 +71,6 @@ def keep_findings(storm: Storm, findings: Sequence[Finding], folder: Path) -> di
 
 def tell_report(
     call: Call,
-    storm: Storm,
     report: Report,
     *,
     files: Mapping[str, Path],
@@ -79,11 +78,9 @@ def tell_report(
     folder: Path | None,
 ) -> None:
     if call.output.as_json:
-        call.output.json(_record(storm, report, files=files, kept=kept))
+        call.output.json(_record(report, files=files, kept=kept))
         return
     tell = call.output.text
-    for line in storm.plain.unmet:
-        tell(f"not as expected even without faults: {line}")
     rate = f" ({report.universes / report.cpu_seconds:.0f} a second)" if report.cpu_seconds else ""
     tell(
         f"{report.team}: {counted(report.universes, 'universe')}, {counted(report.faults, 'fault')}, "
@@ -165,7 +162,7 @@ def _schedule_told(schedule: Schedule) -> str:
     return "\n".join(f"{_INDENT}  - {each}" for each in told)
 
 
-def _record(storm: Storm, report: Report, *, files: Mapping[str, Path], kept: Mapping[str, str]) -> dict[str, Any]:
+def _record(report: Report, *, files: Mapping[str, Path], kept: Mapping[str, str]) -> dict[str, Any]:
     findings = []
     for finding in report.findings:
         name = finding.violation.invariant
@@ -173,7 +170,7 @@ def _record(storm: Storm, report: Report, *, files: Mapping[str, Path], kept: Ma
         record |= {"file": str(files[name]) if name in files else None, "session": kept.get(name)}
         findings.append(record)
     told: dict[str, Any] = msgspec.to_builtins(report)
-    return {**told, "ok": not findings, "findings": findings, "unmet_without_faults": list(storm.plain.unmet)}
+    return {**told, "ok": not findings, "findings": findings}
 
 
 def _as_name(text: str) -> str:

@@ -159,9 +159,10 @@ class Player:
             async with asyncio.timeout(self._patience_seconds):
                 while True:
                     listed = self._session.list_questions if is_question else self._session.list_approvals
-                    waiting = [each for each in await plain(listed()) if each.agent_id == line.agent]
-                    if waiting:
-                        return min(waiting, key=lambda each: each.asked_at if is_question else each.requested_at)
+                    waiting: list[ApprovalRecord | QuestionRecord] = await plain(listed())
+                    asked = [each for each in waiting if each.agent_id == line.agent]
+                    if asked:
+                        return min(asked, key=_moment_of)
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
             raise UnmetError(f"{line.agent} has no {what} within {self._patience_seconds:g} s.") from None
@@ -194,6 +195,10 @@ class Player:
         except TimeoutError:
             who = line.agent or "everybody"
             raise UnmetError(f"{who} still had something to do after {self._patience_seconds:g} s.") from None
+
+
+def _moment_of(asked: ApprovalRecord | QuestionRecord) -> float:
+    return asked.asked_at if isinstance(asked, QuestionRecord) else asked.requested_at
 
 
 _DOING: Mapping[type[lines.Line], Callable[[Player, Any], Awaitable[None]]] = {

@@ -155,7 +155,7 @@ class Driver(Place):
                 return True
             session = self.session
             if seq == session.last_seq:
-                if await self._is_over():
+                if self._is_over():
                     return False
                 pause = min(pause * 1.5, _LONGEST_LOOK_SECONDS)
             else:
@@ -163,13 +163,13 @@ class Driver(Place):
             await asyncio.sleep(pause)
         return False
 
-    async def _is_over(self) -> bool:
+    def _is_over(self) -> bool:
         """Whether nobody works, and nobody will by themselves."""
         session = self.session
         statuses: list[AgentStatus] = session.list_agents()
         if any(_is_at_work(each) or each.sleeping_until is not None for each in statuses):
             return False
-        return session.is_flushed and not await session.list_schedules()
+        return session.is_flushed and not session.list_schedules()
 
     async def _rest(self) -> None:
         await settled(self.session)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import ToolResult
-from ai_whisperer.errors import ModelRateLimitError, ModelServerError, ModelUnavailableError
+from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelServerError, ModelUnavailableError
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent
 from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import (
@@ -188,7 +188,7 @@ class FaultyTool(Tool):
                 task_id=context.task_id,
                 step_id=context.step_id,
                 began_at=injection.now(),
-                may_repeat=self.may_repeat(arguments),
+                may_repeat=self._inner.may_repeat(arguments),
             )
         )
         try:
@@ -224,7 +224,7 @@ class FaultyPace:
         return self._injection.order.commit_seconds()
 
 
-_ERRORS = {
+_ERRORS: Mapping[ModelFailure, Callable[[], ModelError]] = {
     ModelFailure.RATE_LIMIT: lambda: ModelRateLimitError("Too many requests (status 429)."),
     ModelFailure.UNAVAILABLE: lambda: ModelUnavailableError("The provider is down (status 503)."),
     ModelFailure.SERVER_ERROR: lambda: ModelServerError("The provider failed (status 500)."),

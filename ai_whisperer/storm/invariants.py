@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from ai_whisperer.domain.mail import USER, MailState
 from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import StormError
 from ai_whisperer.storm.log import Log, listed
@@ -122,6 +123,28 @@ def every_task_ends_or_waits_for_something_named(log: Log) -> None:
     _hold(not stuck, f"tasks have no end, and nothing says what they wait for: {listed(stuck)}")
 
 
+def every_mail_is_handled_or_waits_for_something_named(log: Log) -> None:
+    left = [
+        f"{mail.id} from {mail.sender} to {mail.recipient} ({mail.state})"
+        for mail in log.mails()
+        if mail.recipient != USER
+        and mail.state in (MailState.QUEUED, MailState.DELIVERED)
+        and not log.waiting.get(mail.recipient)
+    ]
+    _hold(not left, f"mails were never handled: {listed(left)}")
+
+
+def what_has_ended_has_no_open_step(log: Log) -> None:
+    left = [
+        step.id
+        for task in log.tasks()
+        if task.state.ended
+        for step in log.steps(task)
+        if step.state is StepState.STARTED
+    ]
+    _hold(not left, f"tasks have ended, and steps of them have not: {listed(left)}")
+
+
 def no_finished_step_is_repeated(log: Log) -> None:
     finished: dict[str, float] = {}
     for entry in log.entries:
@@ -160,6 +183,8 @@ BUILTIN: tuple[Invariant, ...] = tuple(
         the_log_has_no_gaps,
         what_was_accepted_is_not_lost,
         every_task_ends_or_waits_for_something_named,
+        every_mail_is_handled_or_waits_for_something_named,
+        what_has_ended_has_no_open_step,
         no_finished_step_is_repeated,
         no_effect_happens_twice,
         nothing_breaks_inside,

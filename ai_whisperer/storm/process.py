@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from functools import cache
 from inspect import CORO_CREATED, getcoroutinestate
 from pathlib import Path
@@ -122,10 +123,12 @@ class UniverseProcess(SimulatedProcess):
 
     def end(self) -> None:
         """Let go of everything. Nothing is closed in order: it is over."""
+        self.injection.order.rounds = 0
         if self.is_alive:
             self.die()
         self.bury()
-        self.close()
+        with suppress(RestlessError):
+            self.close()
 
     def keep(self, folder: Path, *, title: str) -> None:
         """Kill the process, and copy what the disk has to a data folder."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ai_whisperer.errors import StormError
 from ai_whisperer.storm.choosing import schedule_for
 from ai_whisperer.storm.faults import FaultKind, Schedule
 from ai_whisperer.storm.invariants import BUILTIN, Violation
@@ -88,6 +89,11 @@ class Storm:
         self.source = source
         self.terms = terms or Terms()
         self.plain = self.outcome(Schedule())
+        if self.plain.unmet and not self.plain.violations:
+            raise StormError(
+                f"{source.name}, {self.plain.unmet[0]} That is so without any fault: mend the script first; "
+                "`whisperer replay` plays it line by line."
+            )
 
     @property
     def invariants(self) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def storm(
         report = run_storm(storm, range(first, first + seeds), jobs=jobs, on_progress=tell)
     files = write_findings(storm, report, output)
     kept = {} if keep is None else keep_findings(storm, report.findings, keep)
-    tell_report(call, storm, report, files=files, kept=kept, folder=keep)
+    tell_report(call, report, files=files, kept=kept, folder=keep)
     return 1 if report.findings else 0
 
 
