@@ -154,7 +154,7 @@ class Words:
         return _answered(word)
 
     def _check_calls(self, request: ModelRequest, word: Word) -> None:
-        """What a test writes down is meant to fit: a typo is told to the test, not to a model that goes on all the same."""
+        """A typo of the test is told to the test, and not to a model that goes on all the same."""
         specs = {spec.name: spec for spec in request.tools}
         for each in word.tool_calls if isinstance(word, Answer) else ():
             wrong = None if self._may_fail(each.name) else _wrong_with(each, specs)
