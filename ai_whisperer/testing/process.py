@@ -49,6 +49,7 @@ class SimulatedProcess:
         **settings: Any,
     ) -> None:
         """`provided` is asked at each start for settings of the manager that may change; `settings` stay."""
+        self.seed = seed
         self.patience_seconds = seconds_of(patience)
         self._model = model
         self._provided = provided
