@@ -20,6 +20,8 @@ from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError, Virtu
 from ai_whisperer.testing.stuck import StuckError, who_waits
 from ai_whisperer.testing.team_loop import TeamLoop
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 _T = TypeVar("_T")
 
 Length = float | str | timedelta
@@ -63,6 +65,9 @@ class SimulatedProcess:
         self._is_closed = False
         self._is_down = False
         self._has_body = False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with seed {self.seed} at {self.now:%Y-%m-%d %H:%M:%S}>"
 
     @property
     def session(self) -> AsyncAgentSessionManager:

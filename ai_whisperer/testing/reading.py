@@ -21,6 +21,8 @@ from ai_whisperer.testing.process import SimulatedProcess
 from ai_whisperer.testing.watched_tools import Run, WatchedTools, arguments_of
 from ai_whisperer.testing.words import Words
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 _T = TypeVar("_T")
 _MOST = 1_000_000
 

@@ -15,6 +15,8 @@ from ai_whisperer.testing.process import SimulatedProcess
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.project_files import load_tool_files
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 
 class ProcessPlace(Place):
     """A session in a simulated process."""

@@ -38,6 +38,8 @@ from ai_whisperer.testing.watched_tools import WatchedTools
 from ai_whisperer.testing.words import Say, Speaker, Word, Words
 from ai_whisperer.tools.function import AnyFunction, Tool
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 _T = TypeVar("_T")
 _Asked = TypeVar("_Asked", ApprovalRecord, QuestionRecord)
 _MOST = 1_000_000
