@@ -9,7 +9,8 @@ from __future__ import annotations
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.files import is_recording, read_recording, write_recording
 from ai_whisperer.replay.recording.format import Recording
-from ai_whisperer.replay.recording.rerunning import Ignored, Rerun, Tools, rerun
+from ai_whisperer.replay.recording.rerunning import Ignored, Rerun, replayed, rerun
+from ai_whisperer.replay.recording.rows import session_store
 from ai_whisperer.replay.recording.taking import Scrub, record
 
 __all__ = [
@@ -18,10 +19,11 @@ __all__ = [
     "Recording",
     "Rerun",
     "Scrub",
-    "Tools",
     "is_recording",
     "read_recording",
     "record",
+    "replayed",
     "rerun",
+    "session_store",
     "write_recording",
 ]

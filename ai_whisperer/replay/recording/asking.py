@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.conversation import AnswerTurn, ToolCall, ToolSpec, ToolTurn, Turn
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.recording.format import Asked
@@ -19,11 +20,14 @@ _MARK = re.compile(r'(</?(?:said|untrusted)\b[^>\n]*\bid=")\d+(")')
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 """A moment in a text. A timer fires a little late, and how much is chance."""
 
-Part = Literal["system", "tools", "settings", "turn"]
-
 
 def digest_of(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
+
+
+def definition_digest(definition: AgentDefinition) -> str:
+    """The digest of what an agent is."""
+    return digest_of(msgspec.json.encode(definition, order="deterministic").decode())
 
 
 def plain(text: str) -> str:
@@ -106,8 +110,3 @@ class Asking:
         digest = digest_of(text)
         self.bodies[digest] = text
         return digest
-
-
-def all_turns(asked: Asked, requests: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The digests of all turns of a recorded request; `requests` has those of the ones before it, by key."""
-    return (*requests.get(asked.after, ())[: asked.before], *asked.turns) if asked.after else asked.turns

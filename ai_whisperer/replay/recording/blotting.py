@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ai_whisperer.replay.recording.asking import digest_of
-from ai_whisperer.replay.recording.format import Agent, Recording, Result
+from ai_whisperer.replay.recording.asking import definition_digest, digest_of
+from ai_whisperer.replay.recording.format import Recording, Result
 from ai_whisperer.secrets import redacted_data, redactor
 
 Scrub = Callable[[str], str]
@@ -41,7 +41,7 @@ def blotted(recording: Recording, scrub: Scrub | None = None) -> Recording:
     agents = tuple(cleaned(agent, "definition") for agent in recording.agents)
     return replace(
         recording,
-        agents=tuple(replace(agent, digest=_definition_digest(agent)) for agent in agents),
+        agents=tuple(replace(agent, digest=definition_digest(agent.definition)) for agent in agents),
         tools=tuple(
             replace(cleaned(tool, "spec"), approved=tuple(sorted({digest_of(clean(each)) for each in tool.approved})))
             for tool in recording.tools
@@ -62,7 +62,3 @@ def _result(before: Result, after: Result) -> Result:
     """The arguments become their digest only now: a call of the run has what was blotted out of its answer too."""
     del before
     return replace(after, arguments=digest_of(after.arguments))
-
-
-def _definition_digest(agent: Agent) -> str:
-    return digest_of(msgspec.json.encode(agent.definition).decode())

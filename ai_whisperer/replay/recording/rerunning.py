@@ -1,31 +1,33 @@
 """Playing a recording: the same inputs at their place, on virtual time, with a store in memory.
 
 What comes from outside is released in the order of the recorded log, one at a time: an input is made, an answer or a
-result is handed to whoever waits for it under its key. So the decisions fall in the order in which they fell, however many
-agents work at the same time.
+result is handed to whoever waits for it under its key. So the decisions fall in the order in which they fell, however
+many agents work at the same time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import RecordingError
 from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.replay.recording.asking import definition_digest
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Entry, Recording
 from ai_whisperer.replay.recording.run import Run
 from ai_whisperer.replay.recording.virtual_loop import run_virtually
 from ai_whisperer.tools.function import AnyFunction, as_tools
 
-Ignored = Literal["system", "tools", "settings"]
-"""What of requests is not compared: the instructions, what models are told of tools, or the settings."""
-Tools = Literal["recorded", "live"]
+Ignored = Literal["system", "tools", "settings", "turns"]
+"""What of requests is not compared: the instructions, what models are told of tools, the settings, the conversation."""
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,7 @@ async def rerun(
     tools: Iterable[AnyFunction] = (),
     live_tools: bool = False,
     models: ModelFactory | None = None,
+    agents: Mapping[str, AgentDefinition] | None = None,
     ignore: Iterable[Ignored] = (),
     seed: int | None = None,
 ) -> Rerun:
@@ -62,11 +65,21 @@ async def rerun(
 
     `tools` are those that there are now: what models are told of them is compared with the recording, and with
     `live_tools` they are called for real. `models` answer for real where they are given: then nothing is compared that
-    follows from answers. `ignore` names what of requests is not compared. With a `seed` what is ready at the same moment
-    runs in an order of the seed's choice. Raises `RecordingError` if the recording cannot be played here.
+    follows from answers. `agents` are definitions that there are now, by agent id: what follows from them is compared
+    with what was recorded. `ignore` names what of requests is not compared. With a `seed` what is ready at the same
+    moment runs in an order of the seed's choice. Raises `RecordingError` if the recording cannot be played here.
     """
     return await asyncio.to_thread(
-        replayed, recording, tools=tools, live_tools=live_tools, models=models, ignore=ignore, seed=seed
+        partial(
+            replayed,
+            recording,
+            tools=tools,
+            live_tools=live_tools,
+            models=models,
+            agents=agents,
+            ignore=ignore,
+            seed=seed,
+        )
     )
 
 
@@ -76,6 +89,7 @@ def replayed(
     tools: Iterable[AnyFunction] = (),
     live_tools: bool = False,
     models: ModelFactory | None = None,
+    agents: Mapping[str, AgentDefinition] | None = None,
     ignore: Iterable[Ignored] = (),
     seed: int | None = None,
 ) -> Rerun:
@@ -83,7 +97,7 @@ def replayed(
     provided = as_tools(tools)
     _check_live(recording, {tool.name for tool in provided}, is_live=live_tools)
     run = Run(
-        recording,
+        _defined(recording, agents or {}),
         tools={tool.name: tool for tool in provided},
         live_tools=live_tools,
         models=models,
@@ -91,7 +105,7 @@ def replayed(
         chance=random.Random(seed or 0),  # noqa: S311 - chance that can be repeated is the purpose
     )
     run_virtually(run.play(), seed=seed)
-    return _outcome(recording, run)
+    return _outcome(run)
 
 
 def _check_live(recording: Recording, provided: set[str], *, is_live: bool) -> None:
@@ -103,7 +117,15 @@ def _check_live(recording: Recording, provided: set[str], *, is_live: bool) -> N
         )
 
 
-def _outcome(recording: Recording, run: Run) -> Rerun:
+def _defined(recording: Recording, agents: Mapping[str, AgentDefinition]) -> Recording:
+    """The recording with agents as they are defined now."""
+    if not agents:
+        return recording
+    now = (replace(agent, definition=agents.get(agent.id, agent.definition)) for agent in recording.agents)
+    return replace(recording, agents=tuple(replace(agent, digest=definition_digest(agent.definition)) for agent in now))
+
+
+def _outcome(run: Run) -> Rerun:
     return Rerun(
         difference=run.difference,
         recording=run.as_asked(),

@@ -1,11 +1,12 @@
 """Recording: what a store has of a session becomes a `Recording`. The session itself knows nothing of it.
 
-What models were asked is in no row: it follows from the journal. So a recording is played once when it is made, and what
-the models are asked then is noted. That shows too whether the session can be played at all.
+What models were asked is in no row: it follows from the journal. So a recording is played once when it is made, and
+what the models are asked then is noted. That shows too whether the session can be played at all.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,10 +16,10 @@ from msgspec.structs import replace
 from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
 from ai_whisperer.errors import RecordingError
-from ai_whisperer.replay.recording.asking import digest_of, told_tools
+from ai_whisperer.replay.recording.asking import definition_digest, digest_of, told_tools
 from ai_whisperer.replay.recording.blotting import Scrub, blotted
 from ai_whisperer.replay.recording.format import FORMAT, Agent, Entry, Header, Input, Recording, Reply, Result, Tool
-from ai_whisperer.replay.recording.inputs import leads_of
+from ai_whisperer.replay.recording.inputs import Lead, leads_of
 from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.rows import Rows, read_rows
 from ai_whisperer.store.base import Store
@@ -76,7 +77,7 @@ class _Taking:
         self._windows: dict[str, int] = {}
 
     def recording(self, first: int) -> Recording:
-        leads = {lead.note.seq: [] for lead in leads_of(self._rows)}  # type: ignore[var-annotated]
+        leads: dict[int, list[Lead]] = defaultdict(list)
         for lead in leads_of(self._rows):
             leads[lead.note.seq].append(lead)
         inputs: list[Input] = []
@@ -239,7 +240,7 @@ class _Taking:
             Agent(
                 id=agent_id,
                 definition=self._rows.agents[agent_id].definition,
-                digest=digest_of(msgspec.json.encode(self._rows.agents[agent_id].definition).decode()),
+                digest=definition_digest(self._rows.agents[agent_id].definition),
                 tools=self._rows.agents[agent_id].own_tools,
                 created_by=by,
                 context_window=self._windows.get(agent_id),
