@@ -59,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
     },
     "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "input_parts", "__init__"},
-    "replay": WORDS | {"core", "replay"},
+    "replay": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "testing", "replay"},
     "scripting": WORDS | {"core", "models", "client", "server", "scripting", "session_api", "task_stream"},
     "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS
