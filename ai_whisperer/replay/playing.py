@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,9 @@ class Played(Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-async def play(script: Script, place: Place, *, patience_seconds: float = PATIENCE_SECONDS) -> AsyncIterator[Played]:
+async def play(
+    script: Script, place: Place, *, patience_seconds: float = PATIENCE_SECONDS
+) -> AsyncGenerator[Played, None]:
     """Each line when it was played; the last is the first that failed, if one did.
 
     Raises `ScriptError` before anything is done if the place cannot do what the script needs.

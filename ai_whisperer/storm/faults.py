@@ -1,7 +1,7 @@
 """The faults of a universe: each says what goes wrong and at which moment, in words that a file can have.
 
-A moment is counted, not timed: the second request of an agent, the first call of a tool, the fortieth commit. Counts are
-those of the universe, from 1, and go on over deaths of the process.
+A moment is counted, not timed: the second request of an agent, the first call of a tool, the fortieth commit. Counts
+are those of the universe, from 1, and go on over deaths of the process.
 """
 
 from __future__ import annotations

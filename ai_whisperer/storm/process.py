@@ -70,15 +70,13 @@ class UniverseLoop(TeamLoop):
 class UniverseProcess(SimulatedProcess):
     """A session with faults; the time that `now` tells is that of the universe, over all its lives."""
 
-    def __init__(
-        self, model: Model, tools: Sequence[Tool], schedule: Schedule, *, session_id: str, place: Path | None
-    ) -> None:
+    def __init__(self, model: Model, tools: Sequence[Tool], schedule: Schedule, *, session_id: str) -> None:
         self.injection = Injection(schedule, die=self._die, now=self.elapsed)
         watched = [FaultyTool(tool, self.injection) for tool in tools]
         super().__init__(
             model=FaultyModel(model, self.injection),
             provided=lambda: {"tools": watched},
-            disk=SimulatedDisk(pace=FaultyPace(self.injection), place=place),
+            disk=SimulatedDisk(pace=FaultyPace(self.injection)),
             session_id=session_id,
             templates=_templates(),
         )
@@ -110,7 +108,7 @@ class UniverseProcess(SimulatedProcess):
         """Start again what died, as often as it dies while it starts."""
         while self._died is not None:
             died, self._died = self._died, None
-            self.bury()
+            self._bury()
             self.start_again(down_seconds=died.down_seconds)
 
     def start_again(self, *, down_seconds: float = 0.0) -> None:
@@ -126,7 +124,7 @@ class UniverseProcess(SimulatedProcess):
         self.injection.order.rounds = 0
         if self.is_alive:
             self.die()
-        self.bury()
+        self._bury()
         with suppress(RestlessError):
             self.close()
 

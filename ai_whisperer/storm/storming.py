@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,7 +21,6 @@ from ai_whisperer.storm.team_file import TeamSource
 from ai_whisperer.storm.universe import EXPECTED, RESTLESS, Outcome, run_universe
 
 _SEEDS_AT_ONCE = 20
-_MEMORY = Path("/dev/shm")  # noqa: S108 - each universe makes a folder of its own there, for itself alone
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -106,7 +103,6 @@ class Storm:
             self.source.team(),
             schedule,
             expects=self.terms.expects,
-            place=_fast_place(),
             keep=keep,
             session_id=session_id,
         )
@@ -219,9 +215,3 @@ def _quick_collector() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-@cache
-def _fast_place() -> Path | None:
-    """A folder in memory, if there is one: no universe outlives its run."""
-    return _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None

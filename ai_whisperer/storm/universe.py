@@ -50,16 +50,15 @@ def run_universe(
     schedule: Schedule,
     *,
     expects: bool = False,
-    place: Path | None = None,
     keep: Path | None = None,
     session_id: str = SESSION,
 ) -> Outcome:
     """Play the team with these faults and look what does not hold; with `expects`, also what its script expects.
 
-    `place` is a folder for the files that it needs meanwhile. What is left of the session is copied to `keep`. Raises
+    What is left of the session is copied to `keep`. Raises
     `StormError` if an invariant fails in another way than by an assertion.
     """
-    process = UniverseProcess(team.model, team.tools, schedule, session_id=session_id, place=place)
+    process = UniverseProcess(team.model, team.tools, schedule, session_id=session_id)
     seen = process.injection.seen
     chance = random.getstate()
     random.seed(0)  # tools that take a chance take the same one again

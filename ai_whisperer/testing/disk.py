@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import shutil
 import tempfile
 from collections.abc import Callable, Coroutine
 from functools import cache
@@ -21,6 +23,8 @@ from ai_whisperer.store.sqlite.committers import Before, Committed
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import open_database
 
+_MEMORY = "/dev/shm"  # noqa: S108 - a folder with a random name is made in it
+_ROOM_BYTES = 1 << 30
 _SLOW_READS = 0.5
 """So many of the reads take time before they read, and so many after."""
 
@@ -71,13 +75,12 @@ class SimulatedDisk:
         slowest_commit_seconds: float = 0.01,
         slowest_read_seconds: float = 0.0,
         pace: Pace | None = None,
-        place: Path | None = None,
     ) -> None:
-        """`pace` decides about commits in place of the seed; `place` is the folder for the real files."""
+        """`pace` decides about commits in place of the seed."""
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         self._pace = pace or RandomPace(self._random, slowest_commit_seconds)
         self._slowest_read = slowest_read_seconds
-        self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-", dir=place)
+        self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-", dir=_memory())
         Path(self._folder.name, DATABASE_NAME).write_bytes(empty_database())
         self._committer: _SlowCommitter | None = None
         self._store: SqliteStore | None = None
@@ -120,6 +123,16 @@ class SimulatedDisk:
 
     def close(self) -> None:
         self._folder.cleanup()
+
+
+@cache
+def _memory() -> str | None:
+    """A folder in memory, where there is one with room: what is only simulated need not wait for a real disk."""
+    try:
+        has_room = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _ROOM_BYTES
+    except OSError:
+        return None
+    return _MEMORY if has_room else None
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -20,6 +20,8 @@ from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError, Virtu
 from ai_whisperer.testing.stuck import StuckError, who_waits
 from ai_whisperer.testing.team_loop import TeamLoop
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 _T = TypeVar("_T")
 
 Length = float | str | timedelta
@@ -28,6 +30,7 @@ Length = float | str | timedelta
 PATIENCE = "1d"
 _IMPATIENCE = "the patience of the test is over"
 _ENDING_SECONDS = 3_600.0
+_LIFETIME_SECONDS = 100 * 365 * 86_400.0
 
 
 class SimulatedProcess:
@@ -52,6 +55,7 @@ class SimulatedProcess:
 
         A `disk` that is given is closed with the process.
         """
+        self.seed = seed
         self.patience_seconds = seconds_of(patience)
         self._model = model
         self._provided = provided
@@ -65,6 +69,10 @@ class SimulatedProcess:
         self._dead: list[tuple[TeamLoop, set[asyncio.Task[Any]]]] = []
         self._is_closed = False
         self._is_down = False
+        self._has_body = False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with seed {self.seed} at {self.now:%Y-%m-%d %H:%M:%S}>"
 
     @property
     def session(self) -> AsyncAgentSessionManager:
@@ -101,6 +109,17 @@ class SimulatedProcess:
         within = self.patience_seconds if patience is None else seconds_of(patience)
         return self._run(work, within)
 
+    def run_in_any_life(self, work: Awaitable[_T]) -> _T:
+        """Like `run`, for what takes as long as it takes, and may kill the process with `die` or `open` it again."""
+
+        async def awaited() -> _T:
+            return await work
+
+        self._check_usable()
+        if not self._is_down:
+            self.session  # noqa: B018 - it is opened now
+        return self._run(awaited(), _LIFETIME_SECONDS)
+
     def later(self, length: Length) -> None:
         """Let so much time pass. All that is due meanwhile happens."""
         seconds = seconds_of(length)
@@ -123,7 +142,7 @@ class SimulatedProcess:
             raise StateError("The process was killed already. Start it again: team.restart().")
         self.session  # noqa: B018 - there is something to kill
         self.die()
-        self.bury()
+        self._bury()
 
     def restart(self, *, down_for: Length = 0.0) -> None:
         """Start the process that was killed again, after so long. The agents resume."""
@@ -151,7 +170,7 @@ class SimulatedProcess:
                 with suppress(StuckError):
                     self._run(self._session.close(grace_seconds=0), self.patience_seconds)
                 self.die()
-            self.bury()
+            self._bury()
         finally:
             self._is_closed = True
             for loop, tasks in self._dead:
@@ -160,14 +179,16 @@ class SimulatedProcess:
             self._disk.close()
 
     def die(self) -> None:
-        """The disk takes nothing more; `bury` follows when the loop does not run. For who kills from within it."""
+        """Kill the process from within a coroutine that runs in it: nothing runs any more when that returns."""
         self._disk.crash()
         self._session = None
         self._is_down = True
+        self._has_body = True
 
-    def bury(self) -> None:
+    def _bury(self) -> None:
         """Let nothing of a process that died go on."""
         loop, self._loop = self._loop, None
+        self._has_body = False
         if loop is not None:
             self._clock = self._clock.later(loop.time())
             # What was under way is kept as it is to the end: to let go of it now would run its `finally` blocks.
@@ -190,7 +211,7 @@ class SimulatedProcess:
     def _run(self, work: Coroutine[Any, Any, _T], within: float) -> _T:
         loop = self._alive_loop()
         main = loop.create_task(work)
-        loop.call_later(within, main.cancel, _IMPATIENCE)
+        impatient = loop.call_later(within, main.cancel, _IMPATIENCE)
         try:
             return loop.run_until_complete(main)
         except SimulationStalledError as error:
@@ -199,6 +220,10 @@ class SimulatedProcess:
             if _IMPATIENCE not in error.args:
                 raise
             stalled = f"It does not come within {duration(within)} of virtual time."
+        finally:
+            impatient.cancel()
+            if self._has_body:
+                self._bury()
         main.cancel()
         raise StuckError(f"{stalled} {self._who_waits()}")
 

@@ -15,10 +15,13 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecord
+from ai_whisperer.errors import WhispererError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.testing.process import SimulatedProcess
 from ai_whisperer.testing.watched_tools import Run, WatchedTools, arguments_of
 from ai_whisperer.testing.words import Words
+
+__tracebackhide__ = True  # pytest shows the line of the test instead
 
 _T = TypeVar("_T")
 _MOST = 1_000_000
@@ -74,6 +77,22 @@ class ReadableProcess(SimulatedProcess):
         """What the numbered log of the session tells, of this name or all."""
         found = self.run(self.session.notifications(limit=_MOST))
         return [note for note in found if name in (None, note.name)]
+
+    def last_notes(self) -> list[Notification]:
+        """The log as it is now, also of a team that is killed; empty if it cannot be read. No fault is raised."""
+        if not self._is_down and not self.is_alive:
+            return []
+        try:
+            if self._is_down:
+                self.restart()
+            return super().run(self.session.notifications(limit=_MOST))
+        except (AssertionError, WhispererError):
+            return []
+
+    @property
+    def unused_words(self) -> dict[str, int]:
+        """By agent, how many of the answers that `says` has said were not asked for yet."""
+        return self._words.unused
 
     def messages(self, room: str) -> list[MessageRecord]:
         """What was said in a room."""

@@ -11,6 +11,8 @@ from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.questions import QuestionRecord
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 _SHOWN_CHARACTERS = 100
 
 Asked = ApprovalRecord | QuestionRecord

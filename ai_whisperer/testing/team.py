@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -26,13 +27,18 @@ from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.errors import StateError
+from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
+from ai_whisperer.replay.script import Script
 from ai_whisperer.testing.process import PATIENCE, Length, seconds_of
 from ai_whisperer.testing.reading import ReadableProcess
+from ai_whisperer.testing.script_place import play_in, script_of, tools_of
 from ai_whisperer.testing.simulation import EPOCH
 from ai_whisperer.testing.stuck import StuckError, settled
 from ai_whisperer.testing.watched_tools import WatchedTools
 from ai_whisperer.testing.words import Say, Speaker, Word, Words
 from ai_whisperer.tools.function import AnyFunction, Tool
+
+__tracebackhide__ = True  # pytest shows the line of the test instead
 
 _T = TypeVar("_T")
 _Asked = TypeVar("_Asked", ApprovalRecord, QuestionRecord)
@@ -51,7 +57,8 @@ class Team(ReadableProcess):
     `words` speaks for the models where `says` has said nothing: a function of the request, a file with rules, or a
     model. `tools` are functions that all agents can be granted. A `seed` brings the same run again, another one
     another order of what happens at the same time. `latency` is how long models take, `start` is when time begins,
-    `patience` how much virtual time a wait may take. More settings are those of `AsyncAgentSessionManager`.
+    `patience` how much virtual time a wait may take. Scripts are looked for in `folder`. More settings are those of
+    `AsyncAgentSessionManager`.
     """
 
     def __init__(
@@ -63,8 +70,10 @@ class Team(ReadableProcess):
         latency: Length = 1.0,
         start: float | str | datetime = EPOCH,
         patience: Length = PATIENCE,
+        folder: str | Path = ".",
         **settings: Any,
     ) -> None:
+        self._folder = Path(folder)
         self._watched = WatchedTools()
         self._words = Words(words, latency_seconds=seconds_of(latency), may_fail=self._watched.may_fail)
         self._tools = self._watched.watch(tools)
@@ -183,6 +192,23 @@ class Team(ReadableProcess):
         typed = typed_line(asked.schema, answer) if isinstance(answer, str) else answer
         self.run(self.session.answer_question(asked.id, typed))
         self.settle()
+
+    def play(self, script: str | Path | Script, *, patience: Length = PLAYING_PATIENCE_SECONDS) -> None:
+        """Play a conversation script, a file or a text of several lines, in virtual time, with its crashes.
+
+        Raises an `AssertionError` that names the first line that was not as expected, `ScriptError` before anything is
+        done if it cannot be played.
+        """
+        read = script_of(script, self._folder)
+        patience_seconds = seconds_of(patience)
+        if tools := tools_of(read, self._disk.folder):
+            self.provide(*tools)
+        if read.rules is not None:
+            self.speaks(read.rules)
+        try:
+            play_in(self, read, patience_seconds=patience_seconds)
+        finally:
+            self._check()
 
     def settle(self) -> None:
         """Let time pass until nothing is left to do, or all that is left waits for a person."""

@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.core.marks import without_marks
-from ai_whisperer.domain.conversation import Answer, ToolCall, ToolSpec, UserTurn
+from ai_whisperer.domain.conversation import Answer, ToolCall, ToolSpec, Usage, UserTurn
 from ai_whisperer.errors import InvalidInputError, ModelError, ModelRefusedError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
+from ai_whisperer.models.scripted_rules import answer_with
 from ai_whisperer.testing.watched_tools import arguments_of
 
 _SHOWN_CHARACTERS = 100
@@ -132,7 +134,7 @@ class Words:
 
         def say(request: ModelRequest) -> Answer | str:
             try:
-                return _answered(speaker(request))
+                return _answered(speaker(request), request)
             except ModelError:
                 raise
             except Exception as error:
@@ -151,10 +153,10 @@ class Words:
             if not isinstance(word, ModelError):
                 self._given[request.step_id] = word
         self._check_calls(request, word)
-        return _answered(word)
+        return _answered(word, request)
 
     def _check_calls(self, request: ModelRequest, word: Word) -> None:
-        """What a test writes down is meant to fit: a typo is told to the test, not to a model that goes on all the same."""
+        """A typo of the test is told to the test, and not to a model that goes on all the same."""
         specs = {spec.name: spec for spec in request.tools}
         for each in word.tool_calls if isinstance(word, Answer) else ():
             wrong = None if self._may_fail(each.name) else _wrong_with(each, specs)
@@ -178,12 +180,16 @@ class Words:
         raise ModelRefusedError(str(error))
 
 
-def _answered(word: Word) -> Answer | str:
+def _answered(word: Word, request: ModelRequest) -> Answer | str:
+    """The word as a model says it, with an estimate of what it used; raises it if it is an error."""
     if isinstance(word, ModelError):
         raise word
     if not isinstance(word, str | Answer):
         raise TypeError(f"{word!r:.100} is nothing that a model says: give a text, call('tool', …) or a ModelError")
-    return word
+    if isinstance(word, str) or word.usage != Usage():
+        return word
+    estimated = answer_with(request, model="test", text=word.text, reasoning=word.reasoning, tool_calls=word.tool_calls)
+    return replace(word, usage=estimated.usage)
 
 
 def _wrong_with(called: ToolCall, specs: Mapping[str, ToolSpec]) -> str | None:

@@ -6,14 +6,16 @@ import asyncio
 import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from ai_whisperer import tool
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.domain.tasks import StepState
-from ai_whisperer.errors import InvalidInputError, ModelServerError, StateError
+from ai_whisperer.errors import InvalidInputError, ModelServerError, ScriptError, StateError
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.replay.expecting import UnmetError
 from ai_whisperer.testing import team_loop
 from ai_whisperer.testing.stuck import StuckError
 from ai_whisperer.testing.team import TaskFailedError, Team
@@ -363,3 +365,40 @@ def test_misuse_is_explained() -> None:
         team.mail()
     with pytest.raises(InvalidInputError, match="5 cannot speak for models"):
         Team(words=5)  # type: ignore[arg-type]
+
+
+def test_a_conversation_script_is_played_in_virtual_time_with_crash_and_restart(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(
+        "rules:\n"
+        "  - {agent: baker, turn: 0, tools: [{name: knead, arguments: {hours: 2}}]}\n"
+        "  - {agent: baker, after_tool: knead, match: Outcome unknown, text: I do not know.}\n"
+        "  - {text: Noted.}\n"
+    )
+    (tmp_path / "oven.py").write_text(
+        "import asyncio\nfrom ai_whisperer import tool\n\n@tool\nasync def knead(hours: int) -> str:\n"
+        '    "Knead."\n    await asyncio.sleep(hours * 3600)\n    return "kneaded"\n'
+    )
+    (tmp_path / "talk.txt").write_text(
+        "rules rules.yaml\ntools oven.py\nagent baker\nagent ann\nann: Hello.\nexpect ann is Noted.\n"
+        "baker: Bake.\nwait 1h\nexpect baker state is active\ncrash\nwait 3d\nrestart\n"
+        "expect baker contains I do not know.\nwait 1d\n"
+    )
+    with Team(folder=tmp_path) as team:
+        begun = team.now
+        team.play("talk.txt")
+        assert (team.now - begun).days == 4
+        assert len(team.runs("knead")) == 1
+        team.play("ann: Once more.\nexpect ann is Noted.\n")
+        with pytest.raises(UnmetError, match=r"script, line 2: expect ann is Bye\.\nThere is: Noted\."):
+            team.play("ann: Once more.\nexpect ann is Bye.\n")
+        with pytest.raises(ScriptError, match=r"nothere.txt cannot be read"):
+            team.play("nothere.txt")
+
+
+def test_a_script_that_ends_with_a_crash_leaves_the_team_killed() -> None:
+    with Team(words=lambda _: "Hello.") as team:
+        team.play("agent ann\nann: Hi.\nexpect ann is Hello.\ncrash\n")
+        with pytest.raises(StateError, match=r"killed"):
+            team.mail()
+        team.restart()
+        assert team.answers("ann") == ["Hello."]
