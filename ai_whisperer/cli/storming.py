@@ -17,8 +17,8 @@ from ai_whisperer.core.moments import duration
 from ai_whisperer.errors import StormError, WhispererError
 from ai_whisperer.storm.faults import Schedule
 from ai_whisperer.storm.found_file import Found, read_found, write_found
+from ai_whisperer.storm.sources import team_in
 from ai_whisperer.storm.storming import Finding, Report, Storm, Terms
-from ai_whisperer.storm.team_file import FileTeam
 
 _SHOWN_SEEDS = 5
 _INDENT = " " * 8
@@ -32,10 +32,10 @@ def write_findings(storm: Storm, report: Report, folder: Path) -> dict[str, Path
         if not finding.exact:
             continue
         name = finding.violation.invariant
-        file = folder / f"storm-{Path(source.name).stem}-{_as_name(name)}.json"
+        file = folder / f"storm-{source.path.stem}-{_as_name(name)}.json"
         found = Found(
-            team=source.name,
-            invariants=tuple(map(str, source.invariants)) if isinstance(source, FileTeam) else (),
+            team=str(source.path),
+            invariants=tuple(map(str, source.invariants)),
             expects=storm.terms.expects,
             seed=finding.seeds[0],
             violation=finding.violation,
@@ -100,7 +100,7 @@ def tell_report(
 def replayed(call: Call, file: Path, *, keep: Path | None) -> int:
     """Play the schedule of a file again; 1 if it fails as it did, or in another way."""
     found = read_found(file)
-    source = FileTeam(Path(found.team), invariants=[Path(each) for each in found.invariants])
+    source = team_in(Path(found.team), invariants=[Path(each) for each in found.invariants])
     storm = Storm(source, Terms(expects=found.expects))
     outcome = storm.outcome(found.schedule)
     broken = [each for each in outcome.violations if each.invariant == found.violation.invariant]

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.conversation import ToolResult, ToolSpec
+from ai_whisperer.domain.waits import Touch
 from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelServerError, ModelUnavailableError
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent
 from ai_whisperer.storm.choosing import Shape
@@ -28,6 +29,7 @@ from ai_whisperer.storm.faults import (
 )
 from ai_whisperer.storm.log import Request, Run, Seen, parsed
 from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.workplace import Workplace
 
 _SLOWEST_COMMIT_SECONDS = 0.02
 _REFUSING_SECONDS = 0.05
@@ -155,6 +157,11 @@ class FaultyModel:
             if is_cut:
                 return
 
+    def context_window(self) -> int | None:
+        """How many tokens the model takes, if it says so."""
+        window: Callable[[], int | None] | None = getattr(self._inner, "context_window", None)
+        return None if window is None else window()
+
     async def close(self) -> None:
         """It goes on in the next life of the process, as a provider does."""
 
@@ -169,6 +176,23 @@ class FaultyTool(Tool):
             setattr(self, name, getattr(inner, name))
         self._inner = inner
         self._injection = injection
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._inner.spec
+
+    def check(self) -> Tool:
+        self._inner.check()
+        return self
+
+    def may_repeat(self, arguments: str) -> bool:
+        return self._inner.may_repeat(arguments)
+
+    def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
+        return self._inner.touched_by(arguments, workplace)
+
+    def wants_approval(self, arguments: str) -> bool:
+        return self._inner.wants_approval(arguments)
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         injection = self._injection

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from inspect import CORO_CREATED, getcoroutinestate
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
+from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.models.base import Model
 from ai_whisperer.settings import LOCAL
@@ -24,8 +27,18 @@ from ai_whisperer.tools.function import Tool
 
 _T = TypeVar("_T")
 
+_MOST = 1_000_000
 MOST_ROUNDS = 300_000
 """So many rounds of the event loop a universe may take; the teams of the guide take less than a thousand."""
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """What a session is given from outside: its model and its tools. `more` are settings of the manager."""
+
+    model: Model
+    tools: Sequence[Tool] = ()
+    agent_tools: Mapping[str, Sequence[Tool]] = {}
+    more: Mapping[str, Any] = {}
 
 
 class DiedError(Exception):
@@ -41,7 +54,7 @@ class UniverseLoop(TeamLoop):
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._halted: set[asyncio.Task[Any]] = set()
+        self._halted: tuple[list[asyncio.Handle], list[asyncio.TimerHandle]] = ([], [])
         super().__init__(0)
 
     def idle(self, timeout: float | None) -> None:
@@ -61,27 +74,45 @@ class UniverseLoop(TeamLoop):
             self._virtual_time += max(timeout, 0.0)
 
     def halt(self) -> None:
-        self._halted = asyncio.all_tasks(self)  # what only a timer holds would be let go of, and end in its own way
-        for handle in (*self._ready, *self._scheduled):  # type: ignore[attr-defined]
-            handle.cancel()
+        """Let nothing run from now on, not even what is ready."""
+        ready, nothing = self._ready, asyncio.Handle(int, (), self)  # type: ignore[attr-defined]
+        self._halted = (list(ready), self._scheduled)  # type: ignore[attr-defined, has-type]
+        self._scheduled: list[asyncio.TimerHandle] = []
+        ready.clear()
+        ready.extend([nothing] * len(self._halted[0]))  # the round that goes on has counted them
         self.stop()
+
+    def take_up(self) -> None:
+        """Have again what was halted, so that it can end."""
+        ready, scheduled = self._halted
+        self._ready.extend(ready)  # type: ignore[attr-defined]
+        self._scheduled = scheduled
 
 
 class UniverseProcess(SimulatedProcess):
     """A session with faults; the time that `now` tells is that of the universe, over all its lives."""
 
-    def __init__(self, model: Model, tools: Sequence[Tool], schedule: Schedule, *, session_id: str) -> None:
+    def __init__(self, setting: Setting, schedule: Schedule, *, session_id: str) -> None:
         self.injection = Injection(schedule, die=self._die, now=self.elapsed)
-        watched = [FaultyTool(tool, self.injection) for tool in tools]
+        tools = self._watched(setting.tools)
+        agent_tools = {agent: self._watched(own) for agent, own in setting.agent_tools.items()}
         super().__init__(
-            model=FaultyModel(model, self.injection),
-            provided=lambda: {"tools": watched},
+            model=FaultyModel(setting.model, self.injection),
+            provided=lambda: {"tools": tools, "agent_tools": agent_tools},
             disk=SimulatedDisk(pace=FaultyPace(self.injection)),
             session_id=session_id,
-            templates=_templates(),
+            **{"templates": _templates(), **setting.more},
         )
         self._session_id = session_id
         self._died: Kill | None = None
+
+    def _watched(self, tools: Sequence[Tool]) -> list[Tool]:
+        return [FaultyTool(tool, self.injection) for tool in tools]
+
+    async def entries(self, after: int) -> list[Notification]:
+        """What is in the log on disk, whatever life has written it."""
+        store = self._disk.store
+        return [] if store is None else await store.notifications(self._session_id, after=after, limit=_MOST)
 
     def elapsed(self) -> float:
         """Seconds since the universe began."""
@@ -125,6 +156,9 @@ class UniverseProcess(SimulatedProcess):
         if self.is_alive:
             self.die()
         self._bury()
+        for loop, _ in self._dead:
+            if isinstance(loop, UniverseLoop):
+                loop.take_up()
         with suppress(RestlessError):
             self.close()
 

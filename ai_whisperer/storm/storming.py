@@ -17,7 +17,7 @@ from ai_whisperer.storm.choosing import schedule_for
 from ai_whisperer.storm.faults import FaultKind, Schedule
 from ai_whisperer.storm.invariants import BUILTIN, Violation
 from ai_whisperer.storm.shrinking import shrunk
-from ai_whisperer.storm.team_file import TeamSource
+from ai_whisperer.storm.team import TeamSource
 from ai_whisperer.storm.universe import EXPECTED, RESTLESS, Outcome, run_universe
 
 _SEEDS_AT_ONCE = 20
@@ -88,7 +88,7 @@ class Storm:
         self.plain = self.outcome(Schedule())
         if self.plain.unmet and not self.plain.violations:
             raise StormError(
-                f"{source.name}, {self.plain.unmet[0]} That is so without any fault: mend the script first; "
+                f"{source.path}, {self.plain.unmet[0]} That is so without any fault: mend the script first; "
                 "`whisperer replay` plays it line by line."
             )
 
@@ -142,7 +142,7 @@ def run_storm(
     for failure in failures:
         by_invariant.setdefault(failure.violation.invariant, []).append(failure)
     return Report(
-        team=storm.source.name,
+        team=str(storm.source.path),
         invariants=storm.invariants,
         universes=sum(each.universes for each in batches),
         failed=_failed(failures),

@@ -1,4 +1,4 @@
-"""What a storm is run on: a conversation script, or a Python file that has one. Each universe gets all of it anew."""
+"""A team in a file: a conversation script, or a Python file that has one. Each universe gets all of it anew."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
-
-from msgspec import Struct
+from typing import Any
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.domain.conversation import Answer
@@ -18,7 +16,10 @@ from ai_whisperer.errors import DefinitionError, StormError, ToolFileError
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.replay.script import Script, parse_script, read_script
+from ai_whisperer.storm.driving import Driver
 from ai_whisperer.storm.invariants import Invariant, invariants_in
+from ai_whisperer.storm.process import Setting
+from ai_whisperer.storm.team import Team
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.project_files import run_file, tools_in
 
@@ -26,34 +27,13 @@ _LATENCY_SECONDS = 1.0
 _TALK, _ANSWER, _RULES = "talk", "answer", "rules"
 
 
-class Team(Struct, frozen=True, kw_only=True):
-    """A team as one universe has it: what people say to it, its model, its tools, and what has to hold."""
-
-    script: Script
-    model: Model
-    tools: Sequence[Tool]
-    invariants: Sequence[Invariant]
-
-
-class TeamSource(Protocol):
-    """Where teams come from."""
-
-    name: str
-
-    def team(self) -> Team:
-        """A team for one universe: nothing that an earlier one did is left in it. Raises `StormError`."""
-
-
 class FileTeam:
     """The team in a file, with the invariants of other files."""
 
     def __init__(self, path: Path, *, invariants: Sequence[Path] = ()) -> None:
         """Raises `StormError` or `ScriptError` if it cannot be a team: all of it is tried once."""
-        self.name = str(path)
         self.path = path
         self.invariants = tuple(invariants)
-        if not path.is_file():
-            raise StormError(f"There is no file {path}. Give a conversation script, or a Python file with a team.")
         self._script = None if path.suffix == ".py" else _script_of(path)
         self.team()
 
@@ -70,24 +50,24 @@ class FileTeam:
         tools = {tool.name: tool for path, module in modules.items() for tool in _tools(module, path)}
         found = [each for path, module in modules.items() for each in invariants_in(vars(module), where=str(path))]
         with _importable(modules):
-            for path in self.invariants:
-                if path not in modules:
-                    found += self._invariants_of(path)
+            found += [each for path in self.invariants if path not in modules for each in invariants_of(path)]
+        model = _model_of(script, rules, answer, where=self.path)
         return Team(
-            script=script,
-            model=_model_of(script, rules, answer, where=self.path),
-            tools=list(tools.values()),
+            people=lambda process: Driver(script, process).drive(),
+            setting=Setting(model=model, tools=list(tools.values())),
             invariants=found,
         )
 
-    def _invariants_of(self, path: Path) -> list[Invariant]:
-        found = invariants_in(vars(_run(path)), where=str(path))
-        if not found:
-            raise StormError(
-                f"{path}: there is no invariant in it. Put @invariant before a function of the log: "
-                "`from ai_whisperer.storm import invariant`."
-            )
-        return found
+
+def invariants_of(path: Path) -> list[Invariant]:
+    """The invariants of a file that is there for them; raises `StormError` if there is none."""
+    found = invariants_in(vars(_run(path)), where=str(path))
+    if not found:
+        raise StormError(
+            f"{path}: there is no invariant in it. Put @invariant before a function of the log: "
+            "`from ai_whisperer.storm import invariant`."
+        )
+    return found
 
 
 def _script_of(path: Path) -> Script:

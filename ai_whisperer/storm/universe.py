@@ -15,12 +15,12 @@ from msgspec import Struct
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.storm.choosing import Shape
-from ai_whisperer.storm.driving import PATIENCE_SECONDS, Driver
 from ai_whisperer.storm.faults import AnyFault, Schedule
 from ai_whisperer.storm.invariants import Violation, violations
 from ai_whisperer.storm.log import Log, Waiting
+from ai_whisperer.storm.people import PATIENCE_SECONDS
 from ai_whisperer.storm.process import MOST_ROUNDS, DiedError, RestlessError, UniverseProcess
-from ai_whisperer.storm.team_file import Team
+from ai_whisperer.storm.team import Team
 from ai_whisperer.testing.simulation import EPOCH
 
 SESSION = "storm"
@@ -58,7 +58,7 @@ def run_universe(
     What is left of the session is copied to `keep`. Raises
     `StormError` if an invariant fails in another way than by an assertion.
     """
-    process = UniverseProcess(team.model, team.tools, schedule, session_id=session_id)
+    process = UniverseProcess(team.setting, schedule, session_id=session_id)
     seen = process.injection.seen
     chance = random.getstate()
     random.seed(0)  # tools that take a chance take the same one again
@@ -67,7 +67,7 @@ def run_universe(
             found: list[Violation] = []
             log = Log(entries=(), tasks=(), steps={}, mails=())
             try:
-                Driver(team.script, process).drive()
+                team.people(process)
                 log = _log_of(process)
             except RestlessError:
                 told = f"it still does something after {MOST_ROUNDS:,} rounds of the event loop"

@@ -90,6 +90,11 @@ class SimulatedDisk:
         """Where it is on the real disk. Files that are written there beside the database survive crashes too."""
         return Path(self._folder.name)
 
+    @property
+    def store(self) -> SqliteStore | None:
+        """The store of the process that runs on it; None if none does."""
+        return self._store
+
     def open(self) -> SqliteStore:
         """A store on this disk, for a new process."""
         self._committer = _SlowCommitter(self._pace)

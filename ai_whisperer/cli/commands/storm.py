@@ -28,7 +28,9 @@ def storm(
     call: Call,
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="The team: a conversation script, or a Python file that has one."),
+        typer.Argument(
+            metavar="[FILE]", help="The team: a conversation script, a Python file that has one, or a recording."
+        ),
     ] = None,
     *,
     seeds: Annotated[int, typer.Option("--seeds", metavar="NUMBER", min=1, help="How many universes.")] = 1000,
@@ -62,8 +64,8 @@ def storm(
     else with 1.
     """
     from ai_whisperer.cli.storming import keep_findings, replayed, tell_report, write_findings
+    from ai_whisperer.storm.sources import team_in
     from ai_whisperer.storm.storming import Storm, Terms, run_storm
-    from ai_whisperer.storm.team_file import FileTeam
 
     if (file is None) == (replay is None):
         raise typer.BadParameter("Give a file with a team, or --replay with a schedule.")
@@ -72,7 +74,7 @@ def storm(
     if file is None:
         return 2
     kinds = _kinds(faults)
-    storm = Storm(FileTeam(file, invariants=invariants or ()), Terms(kinds=kinds, expects=expect))
+    storm = Storm(team_in(file, invariants=invariants or ()), Terms(kinds=kinds, expects=expect))
     with _progress(call, seeds) as tell:
         report = run_storm(storm, range(first, first + seeds), jobs=jobs, on_progress=tell)
     files = write_findings(storm, report, output)
