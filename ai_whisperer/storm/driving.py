@@ -13,6 +13,7 @@ from ai_whisperer.replay.playing import Player
 from ai_whisperer.replay.script import Script
 from ai_whisperer.storm.people import PATIENCE_SECONDS, People
 from ai_whisperer.storm.process import UniverseProcess
+from ai_whisperer.testing.stuck import StuckError
 
 
 class Driver(People, Place):
@@ -48,7 +49,10 @@ class Driver(People, Place):
         elif not process.is_alive:
             process.later(line.seconds if isinstance(line, lines.Wait) and line.seconds else 0.0)
         else:
-            self.insist(lambda: self._do(line), again=lambda: self._do(line, again=True))
+            try:
+                self.insist(lambda: self._do(line), again=lambda: self._do(line, again=True))
+            except StuckError as error:
+                process.injection.seen.unmet.append(_told(line, str(error)))
 
     async def _do(self, line: lines.Line, *, again: bool = False) -> None:
         injection = self._process.injection

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ai_whisperer.choices import nearest
+from ai_whisperer.choices import nearest, valid_values
 from ai_whisperer.errors import StormError
 from ai_whisperer.storm.faults import Schedule
 from ai_whisperer.storm.invariants import Violation
@@ -77,7 +77,9 @@ def read_found(file: Path) -> Found:
     try:
         found = msgspec.convert(content, Found)
     except msgspec.ValidationError as error:
-        raise StormError(f"{file} was changed so that it cannot be replayed: {error}.") from error
+        raise StormError(
+            f"{file} was changed so that it cannot be replayed: {error}.{valid_values(error, Found)}"
+        ) from error
     folder = file.resolve().parent
     return msgspec.structs.replace(
         found,

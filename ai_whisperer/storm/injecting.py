@@ -34,6 +34,9 @@ from ai_whisperer.tools.workplace import Workplace
 _SLOWEST_COMMIT_SECONDS = 0.02
 _REFUSING_SECONDS = 0.05
 
+MOST_ROUNDS = 300_000
+"""So many rounds of the event loop a universe may take; the teams of the guide take less than a thousand."""
+
 Key = tuple[str, str, int]
 
 
@@ -45,6 +48,7 @@ class Order:
         """How many choices there were."""
         self.rounds = 0
         """How many rounds the event loops of the universe have had."""
+        self.most_rounds = MOST_ROUNDS
         self._random = None if interleaving.is_plain else random.Random(f"order {interleaving.seed}")  # noqa: S311
         self._most = interleaving.choices
 

@@ -14,6 +14,8 @@ PATIENCE_SECONDS = 3_600.0
 """So long, in virtual time, people wait for what they want to react to, unless nothing can come any more."""
 REST_SECONDS = 7 * 86_400.0
 """So long they wait at the end until the team is at rest; providers may be down for hours."""
+LIFETIME_SECONDS = 1e8
+"""So long anything may take: faults take as long as they take."""
 _LOOK_SECONDS = 0.1
 _LONGEST_LOOK_SECONDS = 5.0
 
@@ -33,7 +35,7 @@ class People:
         work: Callable[[], Any],
         *,
         again: Callable[[], Any] | None = None,
-        within: float = 2 * PATIENCE_SECONDS,
+        within: float = LIFETIME_SECONDS,
     ) -> None:
         """Do it, and do it again whenever the process dies meanwhile."""
         while True:

@@ -28,8 +28,6 @@ from ai_whisperer.tools.function import Tool
 _T = TypeVar("_T")
 
 _MOST = 1_000_000
-MOST_ROUNDS = 300_000
-"""So many rounds of the event loop a universe may take; the teams of the guide take less than a thousand."""
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -60,7 +58,7 @@ class UniverseLoop(TeamLoop):
     def idle(self, timeout: float | None) -> None:
         order = self._order
         order.rounds += 1
-        if order.rounds > MOST_ROUNDS:
+        if order.rounds > order.most_rounds:
             raise RestlessError
         ready = self._ready  # type: ignore[attr-defined]
         if ready:

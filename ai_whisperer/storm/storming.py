@@ -15,12 +15,15 @@ from msgspec import Struct
 from ai_whisperer.errors import StormError
 from ai_whisperer.storm.choosing import schedule_for
 from ai_whisperer.storm.faults import FaultKind, Schedule
+from ai_whisperer.storm.injecting import MOST_ROUNDS
 from ai_whisperer.storm.invariants import BUILTIN, Violation
 from ai_whisperer.storm.shrinking import shrunk
 from ai_whisperer.storm.team import TeamSource
 from ai_whisperer.storm.universe import EXPECTED, RESTLESS, Outcome, run_universe
 
 _SEEDS_AT_ONCE = 20
+_FEWEST_ROUNDS, _ROUNDS_OF_PLAIN = 10_000, 20
+"""So many rounds, and so many for each of the plain universe, a universe may take: faults do not make that many."""
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -85,7 +88,9 @@ class Storm:
         """Runs the plain universe, which says where faults can be. Raises `StormError` if the team cannot be played."""
         self.source = source
         self.terms = terms or Terms()
+        self._most_rounds = MOST_ROUNDS
         self.plain = self.outcome(Schedule())
+        self._most_rounds = min(MOST_ROUNDS, _FEWEST_ROUNDS + _ROUNDS_OF_PLAIN * self.plain.rounds)
         if self.plain.unmet and not self.plain.violations:
             raise StormError(
                 f"{source.path}, {self.plain.unmet[0]} That is so without any fault: mend the script first; "
@@ -105,6 +110,7 @@ class Storm:
             expects=self.terms.expects,
             keep=keep,
             session_id=session_id,
+            most_rounds=self._most_rounds,
         )
 
     def schedule(self, seed: int) -> Schedule:

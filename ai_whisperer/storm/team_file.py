@@ -119,7 +119,7 @@ def _model_of(
     try:
         return ScriptedModel.from_file(chosen)
     except DefinitionError as error:
-        raise StormError(error.message) from error
+        raise StormError(f"{where}: {error.message}") from error
 
 
 def _checked(answer: Callable[[ModelRequest], Any], where: Path) -> Callable[[ModelRequest], Answer | str]:

@@ -16,10 +16,11 @@ from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import AnyFault, Schedule
+from ai_whisperer.storm.injecting import MOST_ROUNDS
 from ai_whisperer.storm.invariants import Violation, violations
 from ai_whisperer.storm.log import Log, Waiting
 from ai_whisperer.storm.people import PATIENCE_SECONDS
-from ai_whisperer.storm.process import MOST_ROUNDS, DiedError, RestlessError, UniverseProcess
+from ai_whisperer.storm.process import DiedError, RestlessError, UniverseProcess
 from ai_whisperer.storm.team import Team
 from ai_whisperer.testing.simulation import EPOCH
 
@@ -34,7 +35,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What came of a universe.
 
     `unmet` are lines of the script that did not get what they expect. `happened` are the faults whose moment came.
-    `digest` is that of the log, `seconds` how much virtual time it took.
+    `digest` is that of the log, `seconds` how much virtual time it took, `rounds` how many of the event loop.
     """
 
     violations: tuple[Violation, ...]
@@ -43,6 +44,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     shape: Shape
     digest: str
     seconds: float
+    rounds: int
 
 
 def run_universe(
@@ -52,6 +54,7 @@ def run_universe(
     expects: bool = False,
     keep: Path | None = None,
     session_id: str = SESSION,
+    most_rounds: int = MOST_ROUNDS,
 ) -> Outcome:
     """Play the team with these faults and look what does not hold; with `expects`, also what its script expects.
 
@@ -59,7 +62,8 @@ def run_universe(
     `StormError` if an invariant fails in another way than by an assertion.
     """
     process = UniverseProcess(team.setting, schedule, session_id=session_id)
-    seen = process.injection.seen
+    seen, order = process.injection.seen, process.injection.order
+    order.most_rounds = most_rounds
     chance = random.getstate()
     random.seed(0)  # tools that take a chance take the same one again
     try:
@@ -70,13 +74,13 @@ def run_universe(
                 team.people(process)
                 log = _log_of(process)
             except RestlessError:
-                told = f"it still does something after {MOST_ROUNDS:,} rounds of the event loop"
+                told = f"it still does something after {most_rounds:,} rounds of the event loop"
                 found.append(Violation(invariant=RESTLESS, message=told))
             else:
                 found += violations(team.invariants, log)
         if expects:
             found += [Violation(invariant=EXPECTED, message=each) for each in seen.unmet]
-        seconds = process.elapsed()
+        seconds, rounds = process.elapsed(), order.rounds
         if keep is not None:
             told = found[0].invariant if found else "all held"
             process.keep(keep, title=f"storm: {told}")
@@ -91,6 +95,7 @@ def run_universe(
         shape=process.injection.shape,
         digest=_digest(log.entries),
         seconds=seconds,
+        rounds=rounds,
     )
 
 
