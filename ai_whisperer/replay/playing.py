@@ -153,6 +153,10 @@ class Player:
         chosen = self._decided[line.number] = await self._asked(line)
         await self._decide(line, chosen)
 
+    def has_chosen(self, line: lines.Line) -> bool:
+        """Whether it is known what the line decides about; whether it was decided may not be."""
+        return line.number in self._decided
+
     async def _asked(self, line: lines.Decide | lines.AnswerQuestion) -> ApprovalRecord | QuestionRecord:
         """What the agent asked first of all that waits for an answer."""
         is_question = isinstance(line, lines.AnswerQuestion)

@@ -75,7 +75,7 @@ class Driver(People, Place):
             seen.unmet.append(_told(line, error.message))
 
     async def _act(self, line: lines.Line) -> None:
-        if isinstance(line, lines.Decide | lines.AnswerQuestion):
+        if isinstance(line, lines.Decide | lines.AnswerQuestion) and not self._player.has_chosen(line):
             kind = "question:" if isinstance(line, lines.AnswerQuestion) else "approval:"
             agent = line.agent
             if not await self.until(lambda: _waits_for(self.session.get_agent_status(agent), kind)):

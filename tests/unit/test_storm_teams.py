@@ -54,7 +54,7 @@ def test_a_file_that_is_no_team_is_told(folder: Path, name: str, text: str, told
 
 
 def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
-    with pytest.raises(StormError, match="There is no team in .*none.txt: No such file"):
+    with pytest.raises(StormError, match=r"There is no team in .*none.txt: No such file"):
         team_in(folder / "none.txt")
 
 
@@ -123,5 +123,5 @@ def test_each_team_has_the_files_anew_and_its_invariants_see_the_same_ones(folde
 
 def test_a_bad_recording_is_told(folder: Path) -> None:
     path = written(folder / "team.wrec", '{"line":"recording","format":99}\n')
-    with pytest.raises(WhispererError, match="team.wrec"):
+    with pytest.raises(WhispererError, match=r"team\.wrec"):
         team_in(path)
