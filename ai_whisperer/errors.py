@@ -58,6 +58,24 @@ class ScriptError(InvalidInputError):
     code = "invalid_script"
 
 
+class StormError(InvalidInputError):
+    """The storm cannot be run. Correct what is named; nothing was done."""
+
+    code = "invalid_storm"
+
+
+class RecordingError(InvalidInputError):
+    """The session cannot be recorded, or the recording cannot be read. Record it anew."""
+
+    code = "invalid_recording"
+
+
+class RecordingDiffersError(WhispererError, AssertionError):
+    """The session went another way than it was recorded."""
+
+    code = "recording_differs"
+
+
 class AnswerError(InvalidInputError):
     """The answer does not fit the form of the question. Correct the named fields; the question stays open."""
 

@@ -20,8 +20,14 @@ COMMANDS: Final = {
     "run": {
         "run": "Do one thing and leave: give an agent one task, or play a workflow of the guide.",
     },
+    "record": {
+        "record": "Record a session: a file that whisperer replay plays without models, as a test of its agents.",
+    },
     "replay": {
-        "replay": "Play conversation scripts: lines to agents and rooms, and what is expected of them.",
+        "replay": "Play conversation scripts and recordings of sessions, and say what is not as expected.",
+    },
+    "storm": {
+        "storm": "Put a team into many universes with faults, and look whether what has to hold does.",
     },
     "agents": {
         "start": "Let an agent take work.",

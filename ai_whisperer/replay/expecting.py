@@ -57,10 +57,10 @@ class Expectations:
                 if isinstance(line, lines.ExpectAnswer | lines.ExpectFailure):
                     found, seen = await self._answered(line)
                 else:
-                    found, seen = await self._look(line)
+                    found, seen = await self.look(line)
                     while not (found or line.never):
                         await asyncio.sleep(LOOK_SECONDS)
-                        found, seen = await self._look(line)
+                        found, seen = await self.look(line)
         except TimeoutError:
             raise UnmetError(f"it did not come within {within:g} s. {await self._meanwhile(line, seen)}") from None
         if found and line.never:
@@ -90,8 +90,8 @@ class Expectations:
             return False, [f"the task ended as {task.state}: {failure}"]
         return _fits(line, [getattr(task.result, line.channel)])
 
-    async def _look(self, line: lines.Expect) -> tuple[bool, list[str]]:
-        """Whether it is there, and what is."""
+    async def look(self, line: lines.Expect) -> tuple[bool, list[str]]:
+        """Whether it is there now, and what is. Answers are no such thing: they are waited for."""
         session = self._session()
         match line:
             case lines.ExpectState():

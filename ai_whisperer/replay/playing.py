@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from ai_whisperer.core.typed_answers import typed_line
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.questions import QuestionRecord
-from ai_whisperer.errors import UnknownAgentError, WhispererError
+from ai_whisperer.errors import ConflictError, NotFoundError, UnknownAgentError, WhispererError
 from ai_whisperer.replay import lines
 from ai_whisperer.replay.expecting import LOOK_SECONDS, Expectations, UnmetError, doing, plain
 from ai_whisperer.replay.place import Given, Place
@@ -34,13 +34,15 @@ class Played(Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-async def play(script: Script, place: Place, *, patience_seconds: float = PATIENCE_SECONDS) -> AsyncIterator[Played]:
+async def play(
+    script: Script, place: Place, *, patience_seconds: float = PATIENCE_SECONDS
+) -> AsyncGenerator[Played, None]:
     """Each line when it was played; the last is the first that failed, if one did.
 
     Raises `ScriptError` before anything is done if the place cannot do what the script needs.
     """
     place.check(script)
-    player = _Player(place, patience_seconds=patience_seconds)
+    player = Player(place, patience_seconds=patience_seconds)
     await player.begin()
     for line in script.lines:
         begun = time.perf_counter()
@@ -68,14 +70,19 @@ async def check(script: Script | Path | str, session: Any, *, patience_seconds: 
             raise UnmetError(f"{script.name}, line {each.line.number}: {each.line.written}\n{each.failure}")
 
 
-class _Player:
-    """Does what lines say, and remembers what expectations refer to."""
+class Player:
+    """Does what lines say, and remembers what expectations refer to.
+
+    A line that is played again, since the process died meanwhile, does nothing twice.
+    """
 
     def __init__(self, place: Place, *, patience_seconds: float) -> None:
         self._place = place
         self._patience_seconds = patience_seconds
-        self._expectations = Expectations(lambda: place.session, patience_seconds=patience_seconds)
+        self.expectations = Expectations(lambda: place.session, patience_seconds=patience_seconds)
         self._conversation = ""
+        self._decided: dict[int, ApprovalRecord | QuestionRecord] = {}
+        """By line, the call or the question that it decides about."""
 
     @property
     def _session(self) -> Any:
@@ -83,7 +90,7 @@ class _Player:
 
     async def begin(self) -> None:
         """What there is before the script is none of its business; neither are ids that were used before."""
-        found = self._expectations
+        found = self.expectations
         found.seq = (await plain(self._session.snapshot())).last_seq
         self._conversation = f"talk-{found.seq}"
         for owner in ("user", *(status.agent_id for status in await plain(self._session.list_agents()))):
@@ -93,7 +100,7 @@ class _Player:
     async def play(self, line: lines.Line) -> None:
         """Raises `UnmetError` or what the session raises."""
         if isinstance(line, lines.Expect):
-            await self._expectations.meet(line)
+            await self.expectations.meet(line)
         else:
             await _DOING[type(line)](self, line)
 
@@ -101,19 +108,23 @@ class _Player:
         await self._session.create_room(list(line.members), room_id=line.room, title=line.room)
 
     async def say(self, line: lines.Say) -> None:
-        task_id = f"{self._conversation}-{line.number}"
+        task_id = self.id_of(line)
         await self._session.send_task(line.agent, line.text, task_id=task_id, thread_id=self._conversation)
-        self._expectations.sent[line.agent] = task_id
+        self.expectations.sent[line.agent] = task_id
+
+    def id_of(self, line: lines.Line) -> str:
+        """The id of what the line sends: under it that is sent once, however often it is tried."""
+        return f"{self._conversation}-{line.number}"
 
     async def post(self, line: lines.Post) -> None:
-        posted = await self._session.post_message(line.room, line.text)
-        self._expectations.messages.add(posted.id)
+        posted = await self._session.post_message(line.room, line.text, message_id=self.id_of(line))
+        self.expectations.messages.add(posted.id)
 
     async def send_mail(self, line: lines.SendMail) -> None:
-        await self._session.send_mail(line.agent, line.subject, line.body)
+        await self._session.send_mail(line.agent, line.subject, line.body, mail_id=self.id_of(line))
 
     async def broadcast(self, line: lines.Broadcast) -> None:
-        await self._session.broadcast_event(line.event, line.data)
+        await self._session.broadcast_event(line.event, line.data, event_id=self.id_of(line))
 
     async def act(self, line: lines.Act) -> None:
         await getattr(self._session, f"{line.action}_agent")(line.agent)
@@ -134,28 +145,45 @@ class _Player:
         await self._session.create_agent(line.agent, dict(line.config) or None, template=line.template)
 
     async def decide(self, line: lines.Decide | lines.AnswerQuestion) -> None:
-        """As soon as there is something to decide."""
+        """As soon as there is something to decide. Whoever died meanwhile may know of the decision by now."""
+        chosen = self._decided.get(line.number)
+        if chosen is not None:
+            with suppress(ConflictError, NotFoundError):
+                await self._decide(line, chosen)
+            return
+        chosen = self._decided[line.number] = await self._asked(line)
+        await self._decide(line, chosen)
+
+    def has_chosen(self, line: lines.Line) -> bool:
+        """Whether it is known what the line decides about; whether it was decided may not be."""
+        return line.number in self._decided
+
+    async def _asked(self, line: lines.Decide | lines.AnswerQuestion) -> ApprovalRecord | QuestionRecord:
+        """What the agent asked first of all that waits for an answer."""
         is_question = isinstance(line, lines.AnswerQuestion)
         what = "question" if is_question else "call that waits for a decision"
         try:
             async with asyncio.timeout(self._patience_seconds):
                 while True:
                     listed = self._session.list_questions if is_question else self._session.list_approvals
-                    waiting = [each for each in await plain(listed()) if each.agent_id == line.agent]
-                    if waiting:
-                        break
+                    waiting: list[ApprovalRecord | QuestionRecord] = await plain(listed())
+                    asked = [each for each in waiting if each.agent_id == line.agent]
+                    if asked:
+                        return min(asked, key=_moment_of)
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
             raise UnmetError(f"{line.agent} has no {what} within {self._patience_seconds:g} s.") from None
+
+    async def _decide(
+        self, line: lines.Decide | lines.AnswerQuestion, chosen: ApprovalRecord | QuestionRecord
+    ) -> None:
         if isinstance(line, lines.AnswerQuestion):
-            first: QuestionRecord = min(waiting, key=lambda each: each.asked_at)
-            await self._session.answer_question(first.id, typed_line(first.schema, line.answer))
-            return
-        call: ApprovalRecord = min(waiting, key=lambda each: each.requested_at)
-        if line.approves:
-            await self._session.approve(call.id)
+            if isinstance(chosen, QuestionRecord):
+                await self._session.answer_question(chosen.id, typed_line(chosen.schema, line.answer))
+        elif line.approves:
+            await self._session.approve(chosen.id)
         else:
-            await self._session.refuse(call.id, reason="refused by the script")
+            await self._session.refuse(chosen.id, reason="refused by the script")
 
     async def wait(self, line: lines.Wait) -> None:
         if line.seconds is not None:
@@ -186,18 +214,22 @@ class _Player:
         return f"{who} still had something to do after {self._patience_seconds:g} s. {told}{more}".rstrip()
 
 
-_DOING: Mapping[type[lines.Line], Callable[[_Player, Any], Awaitable[None]]] = {
-    lines.CreateAgent: _Player.create,
-    lines.CreateRoom: _Player.create_room,
-    lines.Say: _Player.say,
-    lines.Post: _Player.post,
-    lines.SendMail: _Player.send_mail,
-    lines.Broadcast: _Player.broadcast,
-    lines.Act: _Player.act,
-    lines.Sleep: _Player.sleep,
-    lines.Decide: _Player.decide,
-    lines.AnswerQuestion: _Player.decide,
-    lines.Wait: _Player.wait,
-    lines.Crash: _Player.crash,
-    lines.Restart: _Player.restart,
+def _moment_of(asked: ApprovalRecord | QuestionRecord) -> float:
+    return asked.asked_at if isinstance(asked, QuestionRecord) else asked.requested_at
+
+
+_DOING: Mapping[type[lines.Line], Callable[[Player, Any], Awaitable[None]]] = {
+    lines.CreateAgent: Player.create,
+    lines.CreateRoom: Player.create_room,
+    lines.Say: Player.say,
+    lines.Post: Player.post,
+    lines.SendMail: Player.send_mail,
+    lines.Broadcast: Player.broadcast,
+    lines.Act: Player.act,
+    lines.Sleep: Player.sleep,
+    lines.Decide: Player.decide,
+    lines.AnswerQuestion: Player.decide,
+    lines.Wait: Player.wait,
+    lines.Crash: Player.crash,
+    lines.Restart: Player.restart,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 
 from ai_whisperer.sandbox.base import Job
 
@@ -83,6 +84,7 @@ def interpreter() -> str:
     return os.path.join(os.path.realpath(folder), name)
 
 
+@cache
 def interpreter_folders() -> tuple[str, ...]:
     """Where the server's Python has its library, beside what every job sees: a virtual environment, a pyenv."""
     named = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}

@@ -89,6 +89,10 @@ class VirtualClock:
     def elapsed(self) -> float:
         return self._start + asyncio.get_running_loop().time()
 
+    def at(self, loop_seconds: float) -> float:
+        """What it shows when the loop has run for so long; also outside of one."""
+        return self._start + loop_seconds + self.set_by
+
     def set(self, seconds: float) -> None:
         """Set the clock forward by so many seconds, or back if they are negative."""
         self.set_by += seconds

@@ -293,7 +293,10 @@ def _bad_name(name: Any) -> str:
 
 
 async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancelled: CancelSignal) -> Any:
-    """Run a function in a thread of its own: it waits for no other, and what it raises is raised here."""
+    """Run a function in a thread of its own: it waits for no other, and what it raises is raised here.
+
+    An event loop on virtual time can have `stand_still_until`: time then does not pass before the thread has ended.
+    """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
@@ -308,6 +311,9 @@ async def in_thread(function: Callable[..., Any], values: dict[str, Any], cancel
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="whisperer-tool", daemon=True).start()
+    stand_still_until = getattr(loop, "stand_still_until", None)
+    if stand_still_until is not None:
+        stand_still_until(ended)
     while not ended.done():
         try:
             await asyncio.wait([ended])

@@ -12,9 +12,10 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import msgspec
@@ -54,6 +55,22 @@ def load_tool_files(folders: Iterable[Path]) -> list[ToolFile]:
         if os.path.lexists(folder):
             found.extend(_files_of(folder))
     return found
+
+
+def run_file(path: Path) -> ModuleType:
+    """Run one file anew: nothing is left in it of another run. Raises `ToolFileError` that names the line."""
+    source = _source_of(path)
+    package = _package_of(path.parent)
+    with _neighbours_found(path.parent):
+        return _run(path, source, package)
+
+
+def tools_in(module: ModuleType, path: Path) -> list[Tool]:
+    """The tools of a file that was run; raises `ToolFileError` if models cannot call one of them."""
+    try:
+        return [as_tool(each) for each in _tools_of(module, path.parent)]
+    except InvalidInputError as error:
+        raise ToolFileError(f"{path}: {error.message}") from error
 
 
 def _files_of(folder: Path) -> Iterator[ToolFile]:
@@ -118,13 +135,19 @@ def _run(path: Path, source: bytes, package: str) -> ModuleType:
     module.__package__ = package
     sys.modules[name] = module
     try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the user's own code
+        exec(_compiled(source, str(path)), module.__dict__)  # noqa: S102 - the user's own code
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         sys.modules.pop(name, None)
         raise ToolFileError(_complaint(path, error)) from error
     return module
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: bytes, path: str) -> CodeType:
+    """What runs. A file that is run again and again is read as Python once."""
+    return compile(source, path, "exec", dont_inherit=True)
 
 
 def _tools_of(module: ModuleType, folder: Path) -> Iterator[Any]:

@@ -214,7 +214,7 @@ def test_the_programs_of_the_page_run_for_a_reader_who_did_not_try_the_rest(
 
 def files_that_nobody_runs(page: Path) -> list[str]:
     """Programs on the page that stand in a file and are neither run nor loaded by anything on it."""
-    commands = " ".join(block.text for block in blocks_of(page) if block.language == "sh")
+    commands = " ".join(block.text for block in blocks_of(page) if block.language in ("sh", "conversation"))
     files = [block.purpose.removeprefix("file=") for block in blocks_of(page) if "file=" in block.purpose]
     files = [name for name in files if name.endswith(".py")]
     return [name for name in files if not name.startswith(".whisperer/tools/") and name not in commands]

@@ -60,13 +60,15 @@ ALLOWED: dict[str, set[str]] = {
         "__init__",
     },
     "client": WORDS | {"core", "protocol", "client", "session_api", "task_stream", "input_parts", "__init__"},
-    "replay": WORDS | {"core", "replay"},
+    "replay": WORDS | {"core", "store", "models", "tools", "templates", "runtime", "testing", "replay"},
+    "storm": WORDS | {"core", "models", "tools", "templates", "runtime", "replay", "testing", "storm", "__init__"},
     "scripting": WORDS | {"core", "models", "client", "server", "scripting", "session_api", "task_stream"},
     "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
     | {"cluster", "examples", "replay", "__init__"},
-    "testing": WORDS | {"core", "store", "models", "tools", "runtime", "testing", "__init__"},
+    "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"},
+    "storm": WORDS | {"core", "models", "tools", "templates", "runtime", "replay", "testing", "storm", "__init__"},
 }
 """What each part of the package may import of the package."""
 

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,13 +26,28 @@ if TYPE_CHECKING:
 _TITLE_CHARACTERS = 100
 
 
+class Source(StrEnum):
+    """Who answers while a recording is played."""
+
+    RECORDED = "recorded"
+    LIVE = "live"
+
+
+class Part(StrEnum):
+    """What of requests need not be as it was recorded."""
+
+    SYSTEM = "system"
+    TOOLS = "tools"
+    SETTINGS = "settings"
+
+
 def register(app: typer.Typer) -> None:
     command(app, replay, settings=(*CONNECTION, "model", "templates"))
 
 
 async def replay(
     call: Call,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Conversation scripts.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Conversation scripts, or recordings.")],
     *,
     patience: Annotated[
         float, seconds_option("--patience", help="How long what is expected may take: 90 (seconds), 3s, 2min.")
@@ -39,26 +55,66 @@ async def replay(
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the outcome here, as JUnit's XML.")
     ] = None,
+    tools: Annotated[
+        Source, typer.Option("--tools", help="Of a recording: who answers tool calls, the recording or the tools here.")
+    ] = Source.RECORDED,
+    models: Annotated[
+        Source, typer.Option("--models", help="Of a recording: who answers requests, the recording or the models.")
+    ] = Source.RECORDED,
+    agents: Annotated[
+        Source, typer.Option("--agents", help="Of a recording: which definitions hold, the recorded or the templates.")
+    ] = Source.RECORDED,
+    ignore: Annotated[
+        list[Part] | None, typer.Option("--ignore", help="Of a recording: what of requests is not compared.")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Rewrite a recording with what models are asked now.")
+    ] = False,
 ) -> int:
-    """Play conversation scripts: lines to agents and rooms, and what is expected of them.
+    """Play conversation scripts and recordings of sessions, and say what is not as expected.
+
+    A script has lines to agents and rooms, and what is expected of them.
 
     Each script has a server of its own, in a temporary folder, which it may kill and start again. With --url or --data
     it is played on the server there, in a new session, unless --session names one. A script is checked as a whole
     before it is played, and ends at the first line that is not as expected. It leaves with 0 if all were, else with 1.
+
+    A recording (whisperer record) is played without a server and without models, in a moment. It ends at the first
+    thing that an agent does otherwise than recorded.
     """
     from ai_whisperer.cli.racing import first_of
+    from ai_whisperer.cli.recordings import Choices, Outcome, are_recordings, play_recordings
     from ai_whisperer.cli.signals import until_asked_to_leave
+    from ai_whisperer.replay.junit import cases_of
     from ai_whisperer.replay.junit import junit as as_junit
     from ai_whisperer.replay.script import read_script
 
+    chosen = Choices(
+        live_tools=tools is Source.LIVE,
+        live_models=models is Source.LIVE,
+        live_agents=agents is Source.LIVE,
+        ignore=tuple(each.value for each in ignore or ()),
+        update=update,
+    )
+    if are_recordings(files, chosen):
+        tried: list[Outcome] = []
+        _write(junit, as_junit({}))
+        try:
+            return await play_recordings(call, list(dict.fromkeys(files)), chosen, tried)
+        finally:
+            _write(junit, as_junit({each.file: each.cases for each in tried}))
     scripts = [read_script(path) for path in dict.fromkeys(files)]  # a typo in the last costs nothing
     outcomes: dict[str, tuple[Script, list[Played]]] = {script.name: (script, []) for script in scripts}
-    _write(junit, as_junit(outcomes))
+
+    def told() -> str:
+        return as_junit({name: cases_of(*outcome) for name, outcome in outcomes.items()})
+
+    _write(junit, told())
     try:
         with until_asked_to_leave(call.output, "Stopping: the script is not played to its end.") as leaving:
             asked = await first_of(_play(call, outcomes, patience), leaving.asked())
     finally:
-        _write(junit, as_junit(outcomes))  # what was played was played, whatever became of the next
+        _write(junit, told())  # what was played was played, whatever became of the next
     code = _told(call, outcomes)
     return code if asked is None else 128 + asked
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import cache
 from pathlib import Path
 
 import apsw
@@ -230,11 +231,12 @@ def _check_no_log(path: Path, claim: Claim | None) -> None:
         )
 
 
-def migrations() -> list[str]:
+@cache
+def migrations() -> tuple[str, ...]:
     """The scripts that make the tables, in their order. A database has as many of them as its version says."""
     folder = Path(__file__).parent / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [(folder / name).read_text(encoding="utf-8") for name in names]
+    return tuple((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 def migrate(connection: apsw.Connection) -> None:

@@ -1,0 +1,115 @@
+"""`whisperer storm`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.cli.output import console
+from ai_whisperer.errors import StormError
+
+if TYPE_CHECKING:
+    from ai_whisperer.storm.faults import FaultKind
+
+_KINDS = "models, tools, disk, people, kills"
+
+
+def register(app: typer.Typer) -> None:
+    command(app, storm, settings=())
+
+
+def storm(
+    call: Call,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="The team: a conversation script, a Python file that has one, or a recording."
+        ),
+    ] = None,
+    *,
+    seeds: Annotated[int, typer.Option("--seeds", metavar="NUMBER", min=1, help="How many universes.")] = 1000,
+    first: Annotated[int, typer.Option("--first", metavar="SEED", min=0, help="The seed of the first one.")] = 0,
+    invariants: Annotated[
+        list[Path] | None,
+        typer.Option("--invariants", metavar="FILE", help="A Python file with more that has to hold."),
+    ] = None,
+    faults: Annotated[
+        str, typer.Option("--faults", metavar="KINDS", help=f"What goes wrong: some of {_KINDS}; all, or none.")
+    ] = "all",
+    expect: Annotated[
+        bool, typer.Option("--expect", help="Let what the script expects have to come in every universe.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="NUMBER", min=1, help="How many processes share them.")] = 1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where schedules that fail are written.")
+    ] = Path(),
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="FOLDER", help="A data folder for the sessions that failed.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="FILE", help="Play one schedule that was written, exactly.")
+    ] = None,
+) -> int:
+    """Put a team into many universes with faults, and look whether what has to hold does.
+
+    Each seed is a universe of its own: another order of what happens at the same time, slow and failing models, slow
+    tools and disks, late people, kill -9 at any moment. No real model is asked, and no real time passes. What does not
+    hold is shrunk to a small schedule of faults, in a file that --replay plays again. It leaves with 0 if all holds,
+    else with 1.
+    """
+    from ai_whisperer.cli.storming import keep_findings, replayed, tell_report, write_findings
+    from ai_whisperer.storm.sources import team_in
+    from ai_whisperer.storm.storming import Storm, Terms, run_storm
+
+    if (file is None) == (replay is None):
+        raise typer.BadParameter("Give a file with a team, or --replay with a schedule.")
+    if replay is not None:
+        return replayed(call, replay, keep=keep)
+    if file is None:
+        return 2
+    kinds = _kinds(faults)
+    storm = Storm(team_in(file, invariants=invariants or ()), Terms(kinds=kinds, expects=expect))
+    with _progress(call, seeds) as tell:
+        report = run_storm(storm, range(first, first + seeds), jobs=jobs, on_progress=tell)
+    files = write_findings(storm, report, output)
+    kept = {} if keep is None else keep_findings(storm, report.findings, keep)
+    tell_report(call, report, files=files, kept=kept, folder=keep)
+    return 1 if report.findings else 0
+
+
+def _kinds(given: str) -> tuple[FaultKind, ...]:
+    from ai_whisperer.choices import nearest
+    from ai_whisperer.storm.faults import FaultKind
+
+    if given in ("all", "none"):
+        return tuple(FaultKind) if given == "all" else ()
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in tuple(FaultKind):
+            near = nearest(name, [*FaultKind, "all", "none"])
+            meant = f" Did you mean '{near}'?" if near else ""
+            raise StormError(f"'{name}' is no kind of fault.{meant} There are {_KINDS}; or say all, or none.")
+    return tuple(dict.fromkeys(map(FaultKind, names)))
+
+
+@contextmanager
+def _progress(call: Call, universes: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar for people at a terminal; nothing for others."""
+    if call.output.as_json or not sys.stderr.isatty():
+        yield lambda _, __: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Universes", total=universes)
+
+        def tell(done: int, failed: int) -> None:
+            bar.update(task, completed=done, description=f"Universes ({failed} failed)" if failed else "Universes")
+
+        yield tell

@@ -1,0 +1,184 @@
+"""Recordings on the command line: played, rewritten, and told of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from ai_whisperer.cli.amounts import counted
+from ai_whisperer.cli.calling import Call
+from ai_whisperer.errors import InvalidInputError, WhispererError
+from ai_whisperer.replay.junit import Case
+
+if TYPE_CHECKING:
+    from ai_whisperer.domain.definition import AgentDefinition
+    from ai_whisperer.replay.recording import Difference, Ignored, Recording, Rerun
+    from ai_whisperer.tools.function import Tool
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """How recordings are to be played."""
+
+    live_tools: bool = False
+    live_agents: bool = False
+    live_models: bool = False
+    ignore: tuple[str, ...] = ()
+    update: bool = False
+
+    @property
+    def given(self) -> list[str]:
+        """The options that are for recordings alone, as they were written."""
+        flags: dict[str, object] = {"--tools": self.live_tools, "--agents": self.live_agents}
+        flags |= {"--models": self.live_models, "--ignore": self.ignore}
+        return [flag for flag, value in {**flags, "--update": self.update}.items() if value]
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of playing one recording."""
+
+    file: str
+    seconds: float
+    steps: int = 0
+    compared: int = 0
+    updated: bool = False
+    difference: Difference | None = None
+    error: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.error and (self.difference is None or self.updated)
+
+    @property
+    def cases(self) -> list[Case]:
+        told = self.error or ("" if self.ok or self.difference is None else str(self.difference))
+        return [Case(title=f"{counted(self.steps, 'step')}", seconds=self.seconds, failure=told)]
+
+
+def are_recordings(files: Sequence[Path], chosen: Choices) -> bool:
+    """Whether these are recordings rather than scripts; raises `InvalidInputError` if some are and some are not."""
+    found = [_is_one(path) for path in files]
+    if any(found) and not all(found):
+        other = files[found.index(False)]
+        raise InvalidInputError(f"'{other}' is not a recording, and others are. Play recordings and scripts apart.")
+    if not all(found) and chosen.given:
+        raise InvalidInputError(f"{', '.join(chosen.given)} is for recordings, and '{files[0]}' is none.")
+    return all(found)
+
+
+def _is_one(path: Path) -> bool:
+    from ai_whisperer.replay.recording import is_recording
+
+    try:
+        return is_recording(path)
+    except OSError:
+        return path.suffix == ".wrec"  # whoever reads it says what is wrong
+
+
+async def play_recordings(call: Call, files: Sequence[Path], chosen: Choices, tried: list[Outcome]) -> int:
+    """Play them one after the other; returns the exit code. `tried` has what came of each."""
+    from ai_whisperer.replay.recording import read_recording
+
+    recordings = [(path, read_recording(path)) for path in files]  # what is wrong with the last is told first
+    tools = tools_here(call)
+    for path, recording in recordings:
+        begun = time.perf_counter()
+        try:
+            outcome = await _played(call, path, recording, chosen, tools)
+        except WhispererError as error:
+            tried.append(Outcome(file=str(path), seconds=time.perf_counter() - begun, error=error.message))
+            raise
+        tried.append(outcome)
+        if not call.output.as_json:
+            _tell(call, outcome)
+    if call.output.as_json:
+        call.output.json([_record(each) for each in tried])
+    return 0 if all(each.ok for each in tried) else 1
+
+
+async def _played(call: Call, path: Path, recording: Recording, chosen: Choices, tools: Sequence[Tool]) -> Outcome:
+    from ai_whisperer.models.catalog import resolve
+    from ai_whisperer.replay.recording import rerun, write_recording
+
+    begun = time.perf_counter()
+    known = {tool.name for tool in recording.tools}
+    wanted = [tool for tool in tools if tool.name in known]
+    ignore = cast("Iterable[Ignored]", chosen.ignore)
+    played: Rerun = await rerun(
+        recording,
+        tools=wanted,
+        live_tools=chosen.live_tools,
+        models=resolve if chosen.live_models else None,
+        agents=_agents_here(call, recording) if chosen.live_agents else None,
+        ignore=("system", "tools", "settings", "turns") if chosen.update else ignore,
+    )
+    may_update = chosen.update and played.difference is None
+    if may_update:
+        write_recording(played.recording, path)
+    return Outcome(
+        file=str(path),
+        seconds=time.perf_counter() - begun,
+        steps=played.steps,
+        compared=played.compared,
+        updated=may_update,
+        difference=played.difference,
+    )
+
+
+def _agents_here(call: Call, recording: Recording) -> dict[str, AgentDefinition]:
+    """The agents of the recording as the templates that are called like them define them now."""
+    from ai_whisperer.server.serving import templates_of
+
+    library = templates_of(call.settings.values, check_model=None)
+    found = {agent.id: library.called(agent.id) for agent in recording.agents}
+    return {agent_id: template.definition for agent_id, template in found.items() if template is not None}
+
+
+def tools_here(call: Call) -> list[Tool]:
+    """The tools that a server which is started here would have."""
+    from ai_whisperer.server.serving import toolbox_of
+
+    return list(toolbox_of(call.settings.values).tools)
+
+
+def _tell(call: Call, outcome: Outcome) -> None:
+    took = f"{outcome.seconds:.1f} s"
+    if outcome.ok:
+        done = "rewritten" if outcome.updated else "all as recorded"
+        entries = f"{outcome.compared:,} entries of the log"
+        call.output.text(f"ok      {outcome.file}: {counted(outcome.steps, 'step')}, {entries}, {done} ({took})")
+    else:
+        told = outcome.error or str(outcome.difference)
+        call.output.text(f"FAILED  {outcome.file}: {told}")
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    difference = outcome.difference
+    return {
+        "recording": outcome.file,
+        "ok": outcome.ok,
+        "steps": outcome.steps,
+        "entries": outcome.compared,
+        "seconds": outcome.seconds,
+        "updated": outcome.updated,
+        "difference": None if difference is None else difference,
+    }
+
+
+def scrub_of(named: str) -> Callable[[str], str]:
+    """The function that `module:function` names; raises `InvalidInputError` that says what is wrong with it."""
+    module, _, name = named.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInputError(
+            f"--scrub: there is no function '{named}' ({error}). Write it as module:function, for instance "
+            "scrubbing:without_names; the module has to be importable here."
+        ) from error
+    if not callable(found):
+        raise InvalidInputError(f"--scrub: '{named}' is no function.")
+    return cast("Callable[[str], str]", found)

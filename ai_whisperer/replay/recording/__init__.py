@@ -1,0 +1,29 @@
+"""Recordings: any session becomes a test afterwards, since its database has all that came from outside.
+
+`record` reads a store and makes a `Recording`, `write_recording` and `read_recording` are its file, `rerun` plays it on
+virtual time with the recorded models and tools, and tells the first difference.
+"""
+
+from __future__ import annotations
+
+from ai_whisperer.replay.recording.differences import Difference
+from ai_whisperer.replay.recording.files import is_recording, read_recording, write_recording
+from ai_whisperer.replay.recording.format import Recording
+from ai_whisperer.replay.recording.rerunning import Ignored, Rerun, replayed, rerun
+from ai_whisperer.replay.recording.rows import session_store
+from ai_whisperer.replay.recording.taking import Scrub, record
+
+__all__ = [
+    "Difference",
+    "Ignored",
+    "Recording",
+    "Rerun",
+    "Scrub",
+    "is_recording",
+    "read_recording",
+    "record",
+    "replayed",
+    "rerun",
+    "session_store",
+    "write_recording",
+]

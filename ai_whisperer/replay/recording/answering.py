@@ -1,0 +1,191 @@
+"""Models and tools that answer from a recording, by the key of the step: they compare what they are asked first."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from ai_whisperer.domain.conversation import Answer, ToolResult, ToolSpec
+from ai_whisperer.errors import ModelError
+from ai_whisperer.models.base import (
+    CallRequested,
+    Finished,
+    ModelRequest,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+)
+from ai_whisperer.replay.recording.asking import digest_of
+from ai_whisperer.replay.recording.format import Agent, Recording, Reply, Result
+from ai_whisperer.replay.recording.format import Tool as RecordedTool
+from ai_whisperer.tools.function import Tool, ToolContext
+
+_NO_WINDOW = 1_000_000_000
+"""Of an agent whose conversations were never made shorter nobody knows how much its model takes; it was enough."""
+
+
+class Prompter(Protocol):
+    """Who knows the recording and the run: see `rerunning.Run`."""
+
+    def causal(self, text: str) -> str: ...
+    async def reply_to(self, request: ModelRequest) -> Reply: ...
+    async def result_of(self, tool: Tool, arguments: str, context: ToolContext) -> ToolResult: ...
+
+
+class RecordedModel:
+    """A model that says what was recorded, when it was."""
+
+    def __init__(self, prompter: Prompter, window: Callable[[str], int]) -> None:
+        self._prompter = prompter
+        self._window = window
+        self._agent_id = ""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        reply = await self._prompter.reply_to(request)
+        if reply.error is not None:
+            raise error_of(reply)
+        for event in events_of(reply.answer or Answer()):
+            yield event
+
+    def context_window(self) -> int:
+        """How many tokens it takes, as far as the recording tells."""
+        return self._window("")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def events_of(answer: Answer) -> Iterator[StreamEvent]:
+    if answer.reasoning:
+        yield ReasoningDelta(text=answer.reasoning)
+    if answer.text:
+        yield TextDelta(text=answer.text)
+    for call in answer.tool_calls:
+        yield CallRequested(call=call)
+    yield Finished(usage=answer.usage, finish=answer.finish, model=answer.model, provider=answer.provider)
+
+
+def error_of(reply: Reply) -> ModelError:
+    """The error that was recorded. It asks for the wait that followed, which chance had a part in."""
+    failure = reply.error
+    kind = _kinds().get("" if failure is None else failure.code, ModelError)
+    error = kind("" if failure is None else failure.message)
+    error.retry_after_seconds = reply.retry_after_seconds or reply.wait_seconds
+    return error
+
+
+def _kinds(root: type[ModelError] = ModelError) -> dict[str, type[ModelError]]:
+    found = {root.code: root}
+    for kind in root.__subclasses__():
+        found = {**_kinds(kind), **found}
+    return found
+
+
+def windows_of(agents: Iterable[Agent]) -> Callable[[str], int]:
+    """How many tokens the models of a recording take: the smallest that is known, or more than any conversation has."""
+    known = [agent.context_window for agent in agents if agent.context_window is not None]
+    window = min(known, default=_NO_WINDOW)
+    return lambda _: window
+
+
+class StandIn(Tool):
+    """A tool of the recording: it does nothing and brings what was recorded."""
+
+    __slots__ = ("_approved", "_prompter", "_repeats", "_told")
+
+    def __init__(self, recorded: RecordedTool, prompter: Prompter, like: Tool | None = None) -> None:
+        super().__init__(_nothing, name=recorded.name)
+        self._prompter = prompter
+        self._repeats = recorded.repeats
+        self._approved = frozenset(recorded.approved)
+        spec = recorded.spec if like is None else like.spec
+        self._told = spec or ToolSpec(name=recorded.name, description=recorded.name, parameters={"type": "object"})
+        self.untrusted = self._told.untrusted
+        self.needs_approval = bool(recorded.approved)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._told
+
+    @property
+    def takes_context(self) -> bool:
+        return False
+
+    def check(self) -> Tool:
+        return self
+
+    def may_repeat(self, arguments: str) -> bool:
+        del arguments
+        return self._repeats
+
+    def wants_approval(self, arguments: str) -> bool:
+        return digest_of(self._prompter.causal(arguments)) in self._approved
+
+    async def call(self, arguments: str, context: ToolContext) -> ToolResult:
+        return await self._prompter.result_of(self, arguments, context)
+
+
+class Watched(Tool):
+    """A tool that is called for real, with what the recording has to say of it."""
+
+    __slots__ = ("_prompter", "_tool")
+
+    def __init__(self, tool: Tool, prompter: Prompter) -> None:
+        super().__init__(
+            tool.function,
+            name=tool.name,
+            idempotent=tool.idempotent,
+            touches=tool.touches,
+            needs_approval=tool.needs_approval,
+            untrusted=tool.untrusted,
+            optional=tool.optional,
+        )
+        self._tool = tool
+        self._prompter = prompter
+
+    async def call(self, arguments: str, context: ToolContext) -> ToolResult:
+        return await self._prompter.result_of(self._tool, arguments, context)
+
+
+async def _nothing() -> str:
+    """Stands in for a tool."""
+    return ""
+
+
+def tools_for(recording: Recording, make: Callable[[RecordedTool], Tool]) -> tuple[list[Tool], dict[str, list[Tool]]]:
+    """The tools of the session, and those of single agents by id, as they were provided."""
+    free = [agent for agent in recording.agents if agent.definition.tools is None]
+    known = {tool.name: make(tool) for tool in recording.tools}
+    owned = {name for agent in recording.agents for name in agent.tools}
+    shared = {name for name in known if name not in owned or all(name in agent.tools for agent in free)}
+    of_agents = {
+        agent.id: [known[name] for name in agent.tools if name in known and name not in shared]
+        for agent in recording.agents
+    }
+    return [known[name] for name in sorted(shared)], {agent_id: own for agent_id, own in of_agents.items() if own}
+
+
+def by_key(recording: Recording) -> tuple[Mapping[tuple[str, int], Reply], Mapping[str, list[Result]]]:
+    """Replies by key and attempt, results by key: one that was repeated has several."""
+    results: dict[str, list[Result]] = {}
+    for result in recording.results:
+        results.setdefault(result.key, []).append(result)
+    return {(reply.key, reply.attempt): reply for reply in recording.replies}, results
+
+
+def actual_reply(reply: Reply, actual: Callable[[str], str]) -> Reply:
+    """The reply with the ids of this run."""
+    if reply.answer is None:
+        return reply
+    return replace(reply, answer=_through(reply.answer, actual))
+
+
+def actual_result(result: ToolResult, actual: Callable[[str], str]) -> ToolResult:
+    return _through(result, actual)
+
+
+def _through(value: msgspec.Struct, change: Callable[[str], str]):  # type: ignore[no-untyped-def]
+    return msgspec.json.decode(change(msgspec.json.encode(value).decode()), type=type(value))

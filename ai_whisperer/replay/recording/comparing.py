@@ -1,0 +1,170 @@
+"""Whether the log of a run is the one that was recorded.
+
+Entries are compared strand by strand: what a task does, what an agent goes through, the order of the mails to each
+recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between strands it may be
+another, as it is between things that happen at the same time.
+
+Not compared are numbers and times (a timer fires a little late), what only the provider or the machine causes, and how
+often the process had been started.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.replay.recording.asking import plain
+from ai_whisperer.replay.recording.differences import Difference, diff_of
+from ai_whisperer.replay.recording.format import Entry
+
+UNCOMPARED = frozenset(
+    {
+        "agent.tools_missing",
+        "agent.redefined",
+        "clock.changed",
+        "mcp.server_failed",
+        "mcp.server_started",
+        "mcp.server_stopped",
+        "mcp.tools_listed",
+        "mcp.tools_missing",
+        "provider.held",
+        "provider.opened",
+        "resource.granted",
+        "resource.waiting",
+        "session.opened",
+        "step.interrupted",
+    }
+)
+"""What the recording cannot bring about: gates of providers, MCP servers, files, the clock on the wall."""
+
+_UNCOMPARED_FIELDS: Mapping[str, frozenset[str]] = {
+    "async.task.started": frozenset({"attempt"}),
+    "agent.created": frozenset({"createdBy"}),
+    "step.finished": frozenset({"requests", "run"}),
+    "step.retried": frozenset({"requests", "model", "nextModel"}),
+    "step.started": frozenset({"model"}),
+}
+
+
+def strand_of(name: str, params: Mapping[str, Any]) -> str:
+    """The order of what an entry counts in."""
+    if name == "mail.sent":
+        return f"mail to {params['recipient']}"
+    if name.startswith("room."):
+        return f"room {params['roomId']}"
+    for field in ("taskId", "mailId", "scheduleId"):
+        if isinstance(params.get(field), str):
+            return f"{field} {params[field]}"
+    if name.startswith("lock."):
+        return f"lock {params['name']}"
+    return f"agent {params['agentId']}" if params.get("agentId") else "session"
+
+
+def comparable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an entry is compared."""
+    left_out = _UNCOMPARED_FIELDS.get(name, frozenset())
+    return {field: _plain(value) for field, value in params.items() if field not in left_out and not _is_time(field)}
+
+
+def _is_time(field: str) -> bool:
+    return field.endswith(("At", "Until", "until")) or field in ("retryAfterSeconds", "clockOffsetSeconds", "offset")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items() if not _is_time(name)}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+class LogComparison:
+    """Takes the entries of a run one by one and finds the first that is not as it was recorded."""
+
+    def __init__(self, entries: Iterable[Entry], *, since: int = 1) -> None:
+        self._since = since
+        self._strands: dict[str, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            if _counts(entry.name, entry.params):
+                self._strands[strand_of(entry.name, entry.params)].append(entry)
+        self._taken: dict[str, int] = defaultdict(int)
+        self._last = 0
+        self.compared = 0
+        self.out_of_order = 0
+
+    def take(self, name: str, params: dict[str, Any]) -> Difference | None:
+        """The next entry of the run, with causal ids."""
+        if not _counts(name, params):
+            return None
+        strand = strand_of(name, params)
+        recorded = self._strands.get(strand, ())
+        number = self._taken[strand]
+        self._taken[strand] += 1
+        if number >= len(recorded):
+            after = recorded[-1].seq if recorded else 0
+            return self._found(
+                after,
+                Difference(
+                    kind="log",
+                    place=_place(params),
+                    what=f"{name} is told now, and was not recorded.",
+                    seq=after,
+                    diff=diff_of("", _shown(name, comparable(name, params))),
+                ),
+            )
+        entry = recorded[number]
+        self.compared += 1
+        if entry.seq < self._last:
+            self.out_of_order += 1
+        self._last = max(entry.seq, self._last)
+        before, now = comparable(entry.name, entry.params), comparable(name, params)
+        if entry.name == name and before == now:
+            return None
+        what = f"{name} is told otherwise" if entry.name == name else f"{name} is told in place of {entry.name}"
+        return self._found(
+            entry.seq,
+            Difference(
+                kind="log",
+                place=_place(entry.params),
+                what=f"{what} (entry {entry.seq} of the recorded log).",
+                seq=entry.seq,
+                diff=diff_of(_shown(entry.name, before), _shown(name, now)),
+            ),
+        )
+
+    def missing(self) -> Difference | None:
+        """The first entry that was recorded and was not told, when the run is over."""
+        left = [
+            entry
+            for strand, entries in self._strands.items()
+            for entry in entries[self._taken[strand] :]
+            if entry.seq >= self._since
+        ]
+        if not left:
+            return None
+        first = min(left, key=lambda entry: entry.seq)
+        return Difference(
+            kind="missing",
+            place=_place(first.params),
+            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now; {len(left)} are missing.",
+            seq=first.seq,
+            diff=diff_of(_shown(first.name, comparable(first.name, first.params)), ""),
+        )
+
+    def _found(self, seq: int, difference: Difference) -> Difference | None:
+        return difference if seq >= self._since or self._since == 1 else None
+
+
+def _counts(name: str, params: Mapping[str, Any]) -> bool:
+    return name not in UNCOMPARED and not (name == "limit.reached" and params.get("action") in ("waiting", "refused"))
+
+
+def _place(params: Mapping[str, Any]) -> str:
+    return str(params.get("agentId") or params.get("recipient") or params.get("roomId") or "the session")
+
+
+def _shown(name: str, params: Mapping[str, Any]) -> str:
+    return f"{name}\n{msgspec.json.format(msgspec.json.encode(params, order='sorted'), indent=2).decode()}"

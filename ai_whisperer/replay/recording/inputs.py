@@ -1,0 +1,357 @@
+"""What came from outside, read from the log: each call of a person or a program, with the arguments that it had.
+
+The log tells what was decided, in groups: the entries of one call have one cause and one time. One entry of a group leads,
+the others follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from ai_whisperer.domain.mail import USER
+from ai_whisperer.domain.notification import Notification
+from ai_whisperer.errors import RecordingError
+from ai_whisperer.replay.recording.paths import is_drawn
+from ai_whisperer.replay.recording.rows import Rows
+
+OPEN = "open"
+"""The input that is no call: the process ended, and another one opened the session."""
+
+_GONE = {
+    "agent.deleted": "agent '{agentId}' was deleted",
+    "thread.deleted": "a conversation of '{agentId}' was deleted",
+    "room.deleted": "room {roomId} was deleted",
+    "session.pruned": "the session was pruned",
+}
+
+Found = tuple[str, dict[str, Any]]
+"""A call and its arguments."""
+_Reader = Callable[[Rows, Notification, Mapping[str, Notification]], Found | None]
+
+
+class Lead(msgspec.Struct, frozen=True):
+    """The entry that an input led to first, and the call."""
+
+    note: Notification
+    call: str
+    arguments: dict[str, Any]
+
+
+def is_from_outside(cause: str) -> bool:
+    """Whether a person or a program caused it."""
+    return cause.partition(":")[0] in ("user", "request")
+
+
+def leads_of(rows: Rows) -> Iterator[Lead]:
+    """The inputs in the order of the log. Raises `RecordingError` for what cannot be recorded."""
+    clean_since: Notification | None = None
+    for (cause, _), notes in groupby(rows.log, key=lambda note: (note.cause, note.at)):
+        group = list(notes)
+        for note in group:
+            if note.name in _GONE:
+                raise _gone(note)
+            if note.name == "session.opened":
+                at = note.at if clean_since is None else clean_since.at
+                yield Lead(note, OPEN, {"clean": clean_since is not None, "down_from": at})
+        if is_from_outside(cause):
+            yield from _leads_in(rows, group)
+        last = group[-1]
+        clean_since = (clean_since or last) if last.name == "step.interrupted" else None
+
+
+def _gone(note: Notification) -> RecordingError:
+    what = _GONE[note.name].format_map(note.params)
+    return RecordingError(
+        f"This session cannot be recorded beyond entry {note.seq - 1} of its log: then {what}, and what that was is not "
+        f"kept. Record what came before: --to {note.seq - 1}."
+    )
+
+
+def _leads_in(rows: Rows, group: Sequence[Notification]) -> Iterator[Lead]:
+    by_name = {note.name: note for note in reversed(group)}
+    created = {note.params["agentId"] for note in group if note.name == "agent.created"}
+    for note in group:
+        if note.name != "agent.created" and note.params.get("agentId") in created and note.name in _OF_CREATION:
+            continue
+        if note.name in _STOPPED_WITH and "agent.stopped" in by_name:
+            continue
+        reader = _READERS.get(note.name)
+        found = None if reader is None else reader(rows, note, by_name)
+        if found is not None:
+            yield Lead(note, found[0], {name: each for name, each in found[1].items() if each is not None})
+
+
+_OF_CREATION = ("agent.started", "agent.state_changed", "schedule.created", "agent.redefined")
+_STOPPED_WITH = ("async.task.cancelled", "agent.state_changed", "mail.state_changed", "agent.sleep_changed")
+
+
+def own_id(given: str) -> str | None:
+    """An id that the caller chose; None for one that was drawn."""
+    return None if is_drawn(given) else given
+
+
+def _created(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    agent_id = note.params["agentId"]
+    if agent_id not in rows.agents:
+        raise RecordingError(
+            f"Agent '{agent_id}' is in the log of session '{rows.session_id}' and not among its agents. What it was is "
+            "not kept, so the session cannot be recorded."
+        )
+    started = any(each.name == "agent.started" and each.params["agentId"] == agent_id for each in group.values())
+    return "create_agent", {"agent_id": agent_id, "auto_start": started}
+
+
+def _started(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    agent_id = note.params["agentId"]
+    return "start_agent", {"agent_id": agent_id, "redefined": True if "agent.redefined" in group else None}
+
+
+def _agent_call(call: str, *, reason: bool) -> _Reader:
+    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+        if "limits.changed" in group:
+            return None  # an agent that waited for it goes on
+        told = {"reason": note.params["reason"]} if reason and note.params.get("reason") else {}
+        return call, {"agent_id": note.params["agentId"], **told}
+
+    return read
+
+
+def _paused(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    cut = any(
+        each.name == "step.interrupted"
+        and each.params["agentId"] == note.params["agentId"]
+        and 0 <= each.at - note.at < 1
+        for each in rows.log[note.seq : note.seq + 50]
+    )
+    return "interrupt_agent" if cut else "pause_agent", {
+        "agent_id": note.params["agentId"],
+        "reason": note.params.get("reason") or None,
+    }
+
+
+def _slept(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    params, action = note.params, note.params["action"]
+    if action == "sleep":
+        until = params.get("sleepingUntil")
+        by_wall = params.get("sleepingByWallClock")
+        return "sleep_agent", {
+            "agent_id": params["agentId"],
+            "duration_seconds": None if until is None or by_wall else round(until - note.at, 6),
+            "until": until if by_wall else None,
+            "wake_events": params.get("wakeEvents") or None,
+            "reason": params.get("reason") or None,
+        }
+    followed = {"mail.sent", "event.broadcast", "schedule.created", "agent.resumed", "limits.changed"}
+    if action != "wake" or followed.intersection(group) or "async.task.queued" not in group:
+        return None
+    return "wake_agent", {"agent_id": params["agentId"], "reason": params.get("reason") or None}
+
+
+def _queued(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    params = note.params
+    task = rows.tasks.get(params["taskId"])
+    if "again" in params:
+        return "retry_task", {"task": params["taskId"]}
+    if params["kind"] == "compaction":
+        return "compact_context", {"agent_id": params["agentId"], "thread_id": params["threadId"]}
+    if params["kind"] != "user_prompt":
+        return None
+    if task is None or task.erased_at is not None:
+        raise RecordingError(
+            f"The task that entry {note.seq} of the log tells of was erased, so the session cannot be recorded. Record "
+            f"what came before: --to {note.seq - 1}."
+        )
+    origin = task.origin
+    return "send_task", {
+        "agent_id": task.agent_id,
+        "prompt": task.prompt,
+        "priority": None if task.priority == "normal" else str(task.priority),
+        "thread_id": None if task.thread_id == task.id else task.thread_id,
+        "task_id": own_id(task.id),
+        "timeout_seconds": None if task.deadline_at is None else round(task.deadline_at - task.created_at, 6),
+        "budget": None if task.budget is None else msgspec.to_builtins(task.budget),
+        "output": None if origin is None else origin.output_schema,
+        "deliver": "next_step" if origin is not None and origin.next_step else None,
+    }
+
+
+def _of_task(call: str, *, reason: bool = False) -> _Reader:
+    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+        told = {"reason": note.params["reason"]} if reason else {}
+        return call, {"task": note.params["taskId"], **told}
+
+    return read
+
+
+def _mailed(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    if note.params["sender"] != USER:
+        return None
+    mail = rows.mails[note.params["mailId"]]
+    if mail.erased_at is not None:
+        raise RecordingError(f"The mail of entry {note.seq} was erased. Record what came before: --to {note.seq - 1}.")
+    priority = None if mail.priority == "normal" else str(mail.priority)
+    if mail.reply_to is not None:
+        reply = {"mail_id": mail.reply_to, "body": mail.body, "priority": priority, "reply_id": own_id(mail.id)}
+        return "reply_mail", reply
+    return "send_mail", {
+        "to": mail.recipient,
+        "subject": mail.subject,
+        "body": mail.body,
+        "priority": priority,
+        "thread_id": None if mail.thread_id == mail.id else mail.thread_id,
+        "mail_id": own_id(mail.id),
+    }
+
+
+def _marked(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    others = set(group) - {"mail.state_changed"}
+    if note.params["agentId"] != USER or others:
+        return None
+    return "mark_mail", {"mail_id": note.params["mailId"], "state": note.params["state"]}
+
+
+def _broadcast(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    params = note.params
+    if params["sender"] != USER:
+        return None
+    return "broadcast_event", {"event": params["event"], "data": params["data"], "event_id": own_id(params["eventId"])}
+
+
+def _room(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    params = note.params
+    if params["kind"] == "direct":
+        return "open_chat", {"agent_id": params["members"][0]}
+    made = {"members": params["members"], "title": params["title"], "hop_limit": params["hopLimit"]}
+    return "create_room", {**made, "room_id": own_id(params["roomId"])}
+
+
+def _member(call: str) -> _Reader:
+    return lambda rows, note, group: (call, {"room": note.params["roomId"], "agent_id": note.params["agentId"]})
+
+
+def _posted(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    params = note.params
+    if params["sender"] != USER:
+        return None
+    message = rows.messages.get(params["messageId"])
+    asked = () if message is None else message.asked.values()
+    origins = [task.origin for task_id in asked if (task := rows.tasks.get(task_id)) is not None]
+    joins = any(origin is not None and origin.next_step for origin in origins)
+    return "post_message", {
+        "room": params["roomId"],
+        "text": params["text"],
+        "message_id": own_id(params["messageId"]),
+        "deliver": "next_step" if joins else None,
+    }
+
+
+def _scheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    if "agent.redefined" in group:
+        return None
+    params = note.params
+    renamed = {"agent_id": "agentId", "interval_seconds": "intervalSeconds"}
+    names = ("cron", "zone", "prompt", "event", "data", "missed", "wake")
+    found = {name: params.get(renamed.get(name, name)) for name in (*renamed, *names)}
+    return "create_schedule", {**found, "schedule_id": own_id(params["scheduleId"])}
+
+
+def _rescheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    if note.params.get("reason"):
+        return None
+    return "pause_schedule" if note.params["paused"] else "resume_schedule", {"schedule": note.params["scheduleId"]}
+
+
+def _unscheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    return None if "agent.redefined" in group else ("delete_schedule", {"schedule": note.params["scheduleId"]})
+
+
+def _locked(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    params = note.params
+    if params["taskId"] is not None or "lock.released" in group or "lock.broken" in group:
+        return None
+    found = {"name": params["name"], "holder": None if params["holder"] == USER else params["holder"]}
+    return "acquire_lock", {**found, "ttl_seconds": round(params["expiresAt"] - note.at, 6)}
+
+
+def _awaited(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    params = note.params
+    if "waitId" not in params:
+        return None
+    found = {"name": params["name"], "holder": None if params["waiter"] == USER else params["waiter"]}
+    return "acquire_lock", {**found, "wait_seconds": round(params["deadlineAt"] - note.at, 6)}
+
+
+def _lock(call: str) -> _Reader:
+    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+        params = note.params
+        if params["taskId"] is not None and call != "break_lock":
+            return None
+        if call == "renew_lock":
+            seconds = round(params["expiresAt"] - note.at, 6)
+            return call, {"name": params["name"], "token": params["token"], "ttl_seconds": seconds}
+        if call == "break_lock":
+            return call, {"name": params["name"], "reason": params["reason"]}
+        return call, {"name": params["name"], "token": params["token"]}
+
+    return read
+
+
+def _approval(call: str) -> _Reader:
+    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+        return call, {"approval_id": note.params["approvalId"], "reason": note.params["reason"] or None}
+
+    return read
+
+
+def _answered(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    question = rows.questions[note.params["questionId"]]
+    return "answer_question", {"question_id": question.id, "answer": question.answer}
+
+
+def _unanswered(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    return "refuse_question", {"question_id": note.params["questionId"], "reason": note.params["reason"] or None}
+
+
+def _limited(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    params = note.params
+    if params["scope"] == "server":
+        return "take_server_limits", {"limits": params["limits"]}
+    return "set_limits", {"limits": params["limits"], "agent_id": params["agentId"]}
+
+
+_READERS: Mapping[str, _Reader] = {
+    "agent.created": _created,
+    "agent.started": _started,
+    "agent.paused": _paused,
+    "agent.resumed": _agent_call("resume_agent", reason=False),
+    "agent.stopped": _agent_call("stop_agent", reason=True),
+    "agent.state_changed": _slept,
+    "agent.sleep_changed": _slept,
+    "async.task.queued": _queued,
+    "async.task.cancelled": _of_task("cancel_task", reason=True),
+    "async.task.dismissed": _of_task("dismiss_task"),
+    "mail.sent": _mailed,
+    "mail.state_changed": _marked,
+    "event.broadcast": _broadcast,
+    "room.created": _room,
+    "room.member_added": _member("add_member"),
+    "room.member_removed": _member("remove_member"),
+    "room.message": _posted,
+    "schedule.created": _scheduled,
+    "schedule.changed": _rescheduled,
+    "schedule.deleted": _unscheduled,
+    "lock.acquired": _locked,
+    "lock.waiting": _awaited,
+    "lock.renewed": _lock("renew_lock"),
+    "lock.released": _lock("release_lock"),
+    "lock.broken": _lock("break_lock"),
+    "approval.approved": _approval("approve"),
+    "approval.refused": _approval("refuse"),
+    "question.answered": _answered,
+    "question.refused": _unanswered,
+    "limits.changed": _limited,
+}

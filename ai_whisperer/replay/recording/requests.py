@@ -1,0 +1,71 @@
+"""Whether a model is asked what it was asked when the session was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ai_whisperer.replay.recording.differences import Difference, diff_of
+from ai_whisperer.replay.recording.format import Asked, Recording, Reply
+
+_PARTS = {"system": "the system prompt differs", "tools": "the tools differ", "settings": "the settings differ"}
+
+
+class RequestComparison:
+    """Compares requests by their digests, and shows what differs by the texts."""
+
+    def __init__(self, recording: Recording, ignore: frozenset[str]) -> None:
+        self._ignore = ignore
+        self._bodies = recording.bodies
+        self._recorded = {reply.key: reply.asked for reply in recording.replies if reply.asked is not None}
+        self._now: dict[str, Asked] = {}
+        self._requests: dict[str, list[str]] = {}
+
+    def place(self, key: str, task: str) -> str:
+        """Where a request is, for people: `writer, task 3, request 2`."""
+        made = self._requests.setdefault(key.rpartition("/")[0], [])
+        if key not in made:
+            made.append(key)
+        return f"{task}, request {made.index(key) + 1 if len(made) < 100 else len(made)}"
+
+    def compare(self, reply: Reply, now: Asked, bodies: Mapping[str, str], *, place: str) -> Difference | None:
+        """The first thing in which the request differs from the recorded one; None if nothing was recorded of it."""
+        recorded = reply.asked
+        self._now[reply.key] = now
+        if recorded is None:
+            return None
+        for part, what in _PARTS.items():
+            before, after = getattr(recorded, part), getattr(now, part)
+            if before != after and part not in self._ignore:
+                return self._found(reply, place, what, before, after, bodies)
+        if "turns" in self._ignore:
+            return None
+        if (recorded.after, recorded.before, recorded.turns) == (now.after, now.before, now.turns):
+            return None  # the request that it continues was compared before
+        was, turns = _whole(recorded, self._recorded), _whole(now, self._now)
+        for number, (before, after) in enumerate(zip(was, turns, strict=False), 1):
+            if before != after:
+                return self._found(reply, place, f"turn {number} differs", before, after, bodies)
+        if len(was) == len(turns):
+            return None
+        shorter = min(len(was), len(turns))
+        before, after = (was[shorter], "") if len(was) > shorter else ("", turns[shorter])
+        what = f"turn {shorter + 1} {'is missing' if len(was) > shorter else 'was not there'}"
+        return self._found(reply, place, what, before, after, bodies)
+
+    def _found(
+        self, reply: Reply, place: str, what: str, before: str, after: str, bodies: Mapping[str, str]
+    ) -> Difference:
+        diff = diff_of(self._bodies.get(before, ""), bodies.get(after, ""))
+        return Difference(kind="request", place=place, what=what, key=reply.key, seq=reply.seq, diff=diff)
+
+
+def _whole(asked: Asked, requests: Mapping[str, Asked]) -> tuple[str, ...]:
+    """The digests of all turns, those of the requests before it too."""
+    turns, most = asked.turns, asked.before
+    pieces = [turns]
+    while asked.after and asked.after in requests:
+        asked = requests[asked.after]
+        kept = asked.turns[: max(most - asked.before, 0)]
+        pieces.append(kept)
+        most = min(most, asked.before)
+    return tuple(digest for piece in reversed(pieces) for digest in piece)

@@ -1,0 +1,297 @@
+"""One run of a recording: who waits for what, what is released next, and the first difference."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from ai_whisperer.domain.clock import TimedIds
+from ai_whisperer.domain.conversation import ToolResult
+from ai_whisperer.domain.note import Note
+from ai_whisperer.models.base import Model, ModelFactory, ModelRequest
+from ai_whisperer.replay.recording.answering import (
+    RecordedModel,
+    StandIn,
+    Watched,
+    actual_reply,
+    actual_result,
+    by_key,
+    tools_for,
+    windows_of,
+)
+from ai_whisperer.replay.recording.asking import Asking, digest_of
+from ai_whisperer.replay.recording.comparing import LogComparison
+from ai_whisperer.replay.recording.differences import Difference
+from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
+from ai_whisperer.replay.recording.format import Tool as RecordedTool
+from ai_whisperer.replay.recording.inputs import OPEN
+from ai_whisperer.replay.recording.paths import Paths
+from ai_whisperer.replay.recording.performing import Performance
+from ai_whisperer.replay.recording.requests import RequestComparison
+from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
+from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.testing.simulation import VirtualClock
+from ai_whisperer.tools.function import Tool, ToolContext
+
+Event = Input | Reply | Result
+
+
+class Run:
+    """Plays a recording once, within a `ReplayLoop`. Then `difference`, `entries` and `asked` are there."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        tools: Mapping[str, Tool],
+        live_tools: bool,
+        models: ModelFactory | None,
+        ignore: frozenset[str],
+        chance: random.Random,
+    ) -> None:
+        self._recording = recording
+        self._tools = tools
+        self._live_tools = live_tools
+        self._models = models
+        self._chance = chance
+        self._paths = Paths()
+        self._asking = Asking(self._paths.causal)
+        self._requests = RequestComparison(recording, ignore)
+        self._replies, self._results = by_key(recording)
+        self._calls: dict[str, int] = {}
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._stopped = False
+        self.asked: dict[tuple[str, int], Asked] = {}
+        self.comparison = LogComparison(recording.entries, since=recording.header.compared_from)
+        self.entries: list[Entry] = []
+        self.difference: Difference | None = None
+        self.steps = 0
+
+    async def play(self) -> None:
+        """Play it to its end, or to the first difference."""
+        self._loop = cast(ReplayLoop, asyncio.get_running_loop())
+        clock = VirtualClock(self._recording.header.began_at)
+        store = await open_store(None)
+        _hear(store, self._told)
+        tools, own = tools_for(self._recording, self._tool)
+        self._performance = Performance(
+            self._recording,
+            store=store,
+            tools=tools,
+            agent_tools=own,
+            model_factory=self._model,
+            clock=clock,
+            ids=TimedIds(clock, self._chance),
+        )
+        self._missing_tools()
+        try:
+            await self._performance.open()
+            for event in self._timeline():
+                if self.difference is not None:
+                    break
+                await self._do(event)
+            if self.difference is None:
+                last = self._recording.entries[-1].at if self._recording.entries else 0.0
+                await self._until(last)
+                await self._loop.settled()
+            if self.difference is None and self._models is None:
+                self.difference = self.comparison.missing()
+        finally:
+            self._stopped = True
+            await self._performance.kill()
+            await self._loop.settled()
+            await store.close()
+
+    def _timeline(self) -> Sequence[Event]:
+        recorded = self._recording
+        events: list[Event] = [*recorded.inputs]
+        events += [each for each in (*recorded.replies, *recorded.results) if each.seq]
+        return sorted(events, key=lambda event: event.seq)
+
+    async def _do(self, event: Event) -> None:
+        if isinstance(event, Input) and event.call == OPEN:
+            await self._until(event.arguments["down_from"])
+            await self._loop.settled()
+            if event.arguments["clean"]:
+                await self._performance.close()
+            else:
+                await self._performance.kill()
+            await self._until(event.at)
+            self._paths.input = event.number
+            await self._performance.open()
+        else:
+            await self._until(event.at)
+            await self._loop.settled()
+            if self.difference is not None:
+                return
+            if isinstance(event, Input):
+                self._paths.input = event.number
+                self._performance.begin(event, self._paths.actual_data(event.arguments))
+            else:
+                self._release(event)
+        await self._loop.settled()
+        refused = self._performance.refusal()
+        if refused is not None and self._models is None:
+            self._stop(refused)
+
+    async def _until(self, at: float) -> None:
+        await asyncio.sleep(max(at - self._loop.time(), 0.0))
+
+    def _release(self, event: Reply | Result) -> None:
+        """Hand what was recorded to whoever waits for it."""
+        waiter = self._waiting.pop(_name(event), None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+        elif self._models is None and event.seq >= self._recording.header.compared_from:
+            what = "a model request" if isinstance(event, Reply) else f"a call of {event.tool}"
+            self._stop(
+                Difference(
+                    kind="missing",
+                    place=event.key,
+                    what=f"{what} was recorded (entry {event.seq} of the log) and is not made now.",
+                    key=event.key,
+                    seq=event.seq,
+                )
+            )
+
+    def _told(self, notes: Sequence[Note]) -> None:
+        """What was just committed. It is heard before anybody who waited for the commit goes on."""
+        for note in notes:
+            params = note.told.params()
+            self._paths.feed(note.name, note.cause, params)
+            causal = self._paths.causal_data(params)
+            at = round(note.at - self._recording.header.began_at, 6)
+            cause = self._paths.causal(note.cause)
+            if cause.partition(":")[0] in ("user", "request"):
+                cause = f"input:{self._paths.input}"
+            self.entries.append(Entry(seq=note.seq, at=at, name=note.name, cause=cause, params=causal))
+            if self._models is None and self.difference is None and not self._stopped:
+                difference = self.comparison.take(note.name, causal)
+                if difference is not None:
+                    self._stop(difference)
+
+    def _stop(self, difference: Difference) -> None:
+        if self.difference is None and not self._stopped:
+            self.difference = difference
+
+    def causal(self, text: str) -> str:
+        return self._paths.causal(text)
+
+    async def reply_to(self, request: ModelRequest) -> Reply:
+        """What was recorded for the request, when its time has come."""
+        key = self._paths.key(request.step_id)
+        asked, _ = self._asking.digests(request, key=key)
+        self.asked[key, request.attempt] = asked
+        self.steps += 1
+        place = self._requests.place(key, self._paths.place(request.step_id))
+        recorded = self._replies.get((key, request.attempt))
+        if recorded is None:
+            self._stop(Difference(kind="request", place=place, what="is asked now and was not recorded.", key=key))
+            return await self._never()
+        difference = self._requests.compare(recorded, asked, self._asking.bodies, place=place)
+        if difference is not None:
+            self._stop(difference)
+        if recorded.interrupted or difference is not None:
+            return await self._never()
+        await self._turn(_name(recorded))
+        return actual_reply(recorded, self._paths.actual)
+
+    async def result_of(self, tool: Tool, arguments: str, context: ToolContext) -> ToolResult:
+        """What was recorded for the call, when its time has come; or what it brings for real."""
+        key = self._paths.key(context.step_id)
+        number = self._calls.get(key, 0)
+        self._calls[key] = number + 1
+        self.steps += 1
+        place = f"{self._paths.place(context.step_id)}, call of {tool.name}"
+        known = self._results.get(key, ())
+        if number >= len(known):
+            self._stop(Difference(kind="call", place=place, what="is made now and was not recorded.", key=key))
+            return await self._never()
+        recorded = known[number]
+        causal = self._paths.causal(arguments)
+        if (recorded.tool, recorded.arguments) != (tool.name, digest_of(causal)):
+            what = f"was recorded as a call of {recorded.tool}" if recorded.tool != tool.name else "has other arguments"
+            self._stop(Difference(kind="call", place=place, what=f"{what}: now {causal}", key=key, seq=recorded.seq))
+            return await self._never()
+        brought = recorded.result
+        if self._live_tools:
+            with self._loop.for_real():
+                brought = await tool.call(arguments, context)
+        elif brought is not None:
+            brought = actual_result(brought, self._paths.actual)
+        if brought is None or not recorded.seq:
+            return await self._never()
+        await self._turn(_name(recorded))
+        return brought
+
+    async def _turn(self, name: str) -> None:
+        waiter = self._waiting[name] = self._loop.create_future()
+        try:
+            await waiter
+        finally:
+            if self._waiting.get(name) is waiter:
+                del self._waiting[name]
+
+    async def _never(self) -> Any:
+        await self._loop.create_future()
+
+    def _model(self, name: str) -> Model:
+        if self._models is not None:
+            return self._models(name)
+        return RecordedModel(self, windows_of(self._recording.agents))
+
+    def _tool(self, recorded: RecordedTool) -> Tool:
+        tool = self._tools.get(recorded.name)
+        if self._live_tools and tool is not None:
+            return Watched(tool, self)
+        return StandIn(recorded, self, tool if recorded.spec is not None else None)
+
+    def _missing_tools(self) -> None:
+        """Who says which tools there are now says which are gone."""
+        known = {*self._tools, *(tool.name for tool in self._recording.tools if tool.spec is None)}
+        from ai_whisperer.tools.registry import machine_tools
+
+        gone = [tool.name for tool in self._recording.tools if tool.name not in known | machine_tools().keys()]
+        if self._tools and gone:
+            what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record anew."
+            self._stop(Difference(kind="tool", place="the tools", what=what))
+
+    def as_asked(self) -> Recording:
+        """The recording with what is asked and told now."""
+        replies = tuple(
+            replace(reply, asked=self.asked.get((reply.key, reply.attempt), reply.asked))
+            for reply in self._recording.replies
+        )
+        used = {digest for reply in replies if reply.asked is not None for digest in _digests(reply.asked)}
+        bodies = {**self._recording.bodies, **self._asking.bodies}
+        return replace(
+            self._recording,
+            replies=replies,
+            bodies={digest: bodies[digest] for digest in used if digest in bodies},
+        )
+
+
+def _digests(asked: Asked) -> tuple[str, ...]:
+    return (asked.system, asked.tools, asked.settings, *asked.turns)
+
+
+def _name(event: Reply | Result) -> str:
+    return f"{event.key}#{event.attempt}" if isinstance(event, Reply) else event.key
+
+
+def _hear(store: Any, told: Callable[[Sequence[Note]], None]) -> None:
+    """Be told first of what the store has committed."""
+    listen = store.listen
+
+    def heard(session_id: str, on_committed: Any, on_failure: Any) -> None:
+        def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
+            told(notes)
+            on_committed(notes, sizes)
+
+        listen(session_id, both, on_failure)
+
+    store.listen = heard

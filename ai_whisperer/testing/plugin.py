@@ -1,0 +1,102 @@
+"""The pytest plugin: the fixture `team`, and the markers `team` and `recording`.
+
+Nothing else of the package is loaded before a test uses the fixture.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.team import Team
+
+_SEEDED = "team_seed"
+_SHOWN_EVENTS = 60
+_TEAM = pytest.StashKey["Team"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "team(seed=0, seeds=1, **settings): settings of the fixture `team`; with seeds=20 the test runs with 20 seeds, "
+        "each another order of what happens at the same time.",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test with as many seeds as its marker says."""
+    if _SEEDED not in metafunc.fixturenames:
+        return
+    settings = _settings_of(metafunc.definition)
+    first, seeds = settings.get("seed", 0), settings.get("seeds", 1)
+    if _wrong_with(settings) is None and seeds != 1:
+        metafunc.parametrize(_SEEDED, range(first, first + seeds), ids=lambda seed: f"seed{seed}")
+
+
+@pytest.fixture
+def team_seed(request: pytest.FixtureRequest) -> int:
+    """The seed of the fixture `team`."""
+    seed: int = _settings_of(request.node).get("seed", 0)
+    return seed
+
+
+@pytest.fixture
+def team(request: pytest.FixtureRequest, team_seed: int) -> Iterator[Team]:
+    """A team of agents in virtual time, on a simulated disk: see `ai_whisperer.testing.team.Team`."""
+    settings = _settings_of(request.node)
+    wrong = _wrong_with(settings)
+    if inspect.iscoroutinefunction(inspect.unwrap(request.function)):
+        wrong = (
+            f"The fixture `team` runs an event loop of its own, on virtual time, so {request.node.name} cannot be "
+            "`async def`. Write `def`, and give the team what is to be awaited: team.run(main(team.session))."
+        )
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
+    from ai_whisperer.testing.team import Team
+
+    settings = {"folder": request.path.parent, **settings, "seed": team_seed}
+    settings.pop("seeds", None)
+    with Team(**settings) as made:
+        request.node.stash[_TEAM] = made
+        yield made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell what the team did when its test fails."""
+    report = yield
+    made = item.stash.get(_TEAM, None) if report.failed and call.when == "call" else None
+    if made is not None:
+        from ai_whisperer.testing.story import story_of
+
+        told = story_of(made, most=_SHOWN_EVENTS)
+        if told:
+            report.sections.append(("what the team did", told))
+    return report
+
+
+def _settings_of(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
+    """What the markers say; the nearest counts."""
+    settings: dict[str, Any] = {}
+    for marker in node.iter_markers("team"):
+        settings = {**marker.kwargs, **settings}
+        if marker.args:
+            settings[""] = marker.args[0]
+    return settings
+
+
+def _wrong_with(settings: dict[str, Any]) -> str | None:
+    """What a marker says that cannot be, in words."""
+    if "" in settings:
+        return "The marker `team` takes settings by name: @pytest.mark.team(seeds=20)."
+    for name, least in (("seed", 0), ("seeds", 1)):
+        value = settings.get(name, least)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            return f"{name} of the marker `team` must be a whole number from {least} on, not {value!r}."
+    return None

@@ -1,0 +1,107 @@
+"""The pytest plugin, as somebody uses it who tests a team of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ai_whisperer.testing import story, team
+
+pytest_plugins = ["pytester"]
+
+LOADED = (story, team)
+"""What a run within this process would load anew each time if it were not here."""
+
+SHOP = '''
+import sqlite3
+
+class Shop:
+    def __init__(self):
+        self.paid = []
+
+    def pay(self, invoice: str) -> str:
+        """Pay an invoice."""
+        self.paid.append(invoice)
+        return f"paid {invoice}"
+'''
+
+CONFTEST = """
+import pytest
+from shop import Shop
+
+@pytest.fixture
+def shop():
+    return Shop()
+
+@pytest.fixture
+def team(team, shop):
+    team.provide(shop.pay)
+    team.agent("clerk")
+    return team
+"""
+
+TESTS = """
+import pytest
+from ai_whisperer.testing import call
+
+def test_the_clerk_pays_once_though_the_process_dies(team, shop):
+    team.says("clerk", call("pay", invoice="7"), "Paid.")
+    task = team.begin("clerk", "Pay invoice 7.")
+    team.until(lambda: team.runs("pay"))
+    team.kill_and_restart(down_for="2h")
+    team.ended(task)
+    assert shop.paid == ["7"]
+
+@pytest.mark.team(seeds=3, start="2027-03-01T08:00:00+01:00", latency="2s")
+def test_hours_pass(team, team_seed):
+    assert team.seed == team_seed
+    team.later("2h")
+    assert team.now.hour == 9
+
+def test_a_script(team):
+    team.says("clerk", "Hello.")
+    team.play("talk.txt")
+
+def test_that_fails(team):
+    team.says("clerk", call("pay", invoice="8"), "Paid.", "Never said.")
+    assert team.ask("clerk", "Pay invoice 8.") == "Not paid."
+
+async def test_in_a_coroutine(team):
+    pass
+
+@pytest.mark.team(seeds="many")
+def test_with_a_bad_seed(team):
+    pass
+"""
+
+
+def test_a_newcomers_tests_run_and_what_fails_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=TESTS)
+    pytester.maketxtfile(talk="clerk: Hi.\nexpect clerk is Hello.")
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
+    result.assert_outcomes(passed=5, failed=1, errors=2)
+    result.stdout.fnmatch_lines(["*Not paid.*", "*what the team did*", "* clerk *pay*", "*was never asked for 1 of*"])
+    result.stdout.fnmatch_lines(["*test_in_a_coroutine cannot be `async def`*"])
+    result.stdout.fnmatch_lines(["*seeds of the marker `team` must be a whole number from 1 on, not 'many'*"])
+
+
+def test_the_plugin_loads_nothing_before_a_test_uses_it() -> None:
+    program = (
+        "import sys, ai_whisperer.testing.plugin; print([m for m in ('msgspec', 'apsw', 'yaml') if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_who_has_no_pytest_can_use_a_team_all_the_same() -> None:
+    program = (
+        "import sys; sys.modules['pytest'] = None\n"
+        "from ai_whisperer.testing import Team\n"
+        "with Team(words=lambda request: 'Hello.') as team:\n"
+        "    team.agent('ann')\n"
+        "    print(team.ask('ann', 'Hi.'))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (told.stdout.strip(), told.stderr) == ("Hello.", "")

@@ -1,0 +1,98 @@
+"""`whisperer storm`: what it tells, writes and keeps, and how it leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ai_whisperer.cli.main import main
+from tests.acceptance.command_stage import Whisperer, serving
+
+STORM = Path(__file__).parents[2] / "examples" / "storm"
+TWICE = "no_invoice_is_paid_twice"
+
+
+class Told:
+    """A command in this process: what it left with, and what it said."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
+        capsys.readouterr()
+        self.code = main(["storm", *arguments])
+        self.out, self.err = capsys.readouterr()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_failure_is_told_written_replayed_and_kept(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = Told(capsys, str(STORM / "invoice.txt"), "--seeds", "30", "--keep", "kept")
+    assert (ran.code, ran.err) == (1, "")
+    assert f"FAILED  {TWICE}: in " in ran.out
+    assert "the ledger has {'A-17': 2}, by " in ran.out
+    assert "The smallest schedule that does it:\n          - everything in the order in which it got ready" in ran.out
+    file = f"storm-invoice-{TWICE}.json"
+    assert f"Play it again: whisperer storm --replay {file}" in ran.out
+    assert f"whisperer serve --data kept --session storm-{TWICE}" in ran.out
+    assert len(json.loads((here / file).read_text())["schedule"]["faults"]) == 1
+
+    again = Told(capsys, "--replay", file)
+    assert (again.code, again.err) == (1, "")
+    assert f"FAILED  {TWICE}: the ledger has" in again.out
+    assert "It went exactly as when the file was written." in again.out
+    told = Told(capsys, "--replay", file, "--json")
+    assert (told.code, json.loads(told.out)["exact"]) == (1, True)
+
+    mended = json.loads((here / file).read_text())
+    mended["team"] = str(STORM / "invoice_locked.txt")
+    (here / "mended.json").write_text(json.dumps(mended))
+    fine = Told(capsys, "--replay", "mended.json")
+    assert (fine.code, fine.err) == (0, "")
+    assert f"All holds now: {TWICE} did not, when the file was written." in fine.out
+
+
+def test_the_session_of_a_failure_is_one_that_a_server_shows(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, session = here / "kept", f"storm-{TWICE}"
+    assert Told(capsys, str(STORM / "invoice.txt"), "--seeds", "10", "--keep", str(kept)).code == 1
+    with serving(kept, "--session", session):
+        whisperer = Whisperer(kept, capsys)
+        (listed,) = whisperer.json("sessions")
+        tasks = whisperer.json("--session", session, "tasks")
+        log = whisperer.ok("--session", session, "logs", "ann", "--level", "debug")
+    assert {task["agentId"] for task in tasks} == {"ann", "ben"}
+    assert (listed["sessionId"], listed["title"]) == (session, f"storm: {TWICE}")
+    assert '"tool": "pay"' in log
+
+
+def test_a_storm_in_which_all_holds_leaves_with_0_and_tells_programs_too(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = Told(capsys, str(STORM / "invoice_locked.txt"), "--seeds", "5", "--first", "100", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    told = json.loads(ran.out)
+    assert (told["ok"], told["universes"], told["failed"], told["findings"]) == (True, 5, 0, [])
+    assert TWICE in told["invariants"]
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "Give a file with a team, or --replay with a schedule"),
+        (("none.txt",), "There is no team in none.txt: No such file or directory"),
+        (("talk.txt", "--faults", "kils"), "'kils' is no kind of fault. Did you mean 'kills'?"),
+        (("talk.txt",), "talk.txt, line 2: 'agnt' is nothing that a line can begin with. Did you mean 'agent'?"),
+        (("--replay", "talk.txt"), "talk.txt is no schedule of a storm: it is not JSON"),
+    ],
+)
+def test_what_cannot_be_run_is_told(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
+) -> None:
+    (here / "talk.txt").write_text("agent ann\nagnt ben\n")
+    ran = Told(capsys, *arguments)
+    assert ran.code in (1, 2)
+    assert (ran.out, told in ran.err) == ("", True), ran.err
