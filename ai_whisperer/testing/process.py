@@ -14,7 +14,8 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.moments import duration, seconds_in
 from ai_whisperer.core.sleeping import seconds_of as moment_of
 from ai_whisperer.errors import InvalidInputError, StateError
-from ai_whisperer.models.base import Model
+from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError, VirtualClock
 from ai_whisperer.testing.stuck import StuckError, who_waits
@@ -42,7 +43,7 @@ class SimulatedProcess:
     def __init__(
         self,
         *,
-        model: Model,
+        models: ModelFactory,
         provided: Callable[[], Mapping[str, Any]],
         seed: int = 0,
         start: float | str | datetime = EPOCH,
@@ -53,9 +54,10 @@ class SimulatedProcess:
         """`provided` is asked at each start for settings of the manager that may change; `settings` stay."""
         self.seed = seed
         self.patience_seconds = seconds_of(patience)
-        self._model = model
+        self._models = models
         self._provided = provided
         self._settings = {"templates": (), **settings}
+        self.session_id = str(settings.get("session_id", "default"))
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         self._disk = SimulatedDisk(self._random.getrandbits(32), slowest_commit_seconds=slowest_commit_seconds)
         self._clock = VirtualClock(moment_of(start))
@@ -166,12 +168,16 @@ class SimulatedProcess:
                     self._run(self._session.close(grace_seconds=0), self.patience_seconds)
                 self.die()
             self._bury()
+            self._keep()
         finally:
             self._is_closed = True
             for loop, tasks in self._dead:
                 _end(loop, tasks)
             self._dead.clear()
             self._disk.close()
+
+    def _keep(self) -> None:
+        """Keep what is to be kept of the disk before it is removed."""
 
     def die(self) -> None:
         """Kill the process from within a coroutine that runs in it: nothing runs any more when that returns."""
@@ -191,10 +197,12 @@ class SimulatedProcess:
 
     async def open(self) -> None:
         """Open the session in the loop that runs."""
+        store = self._disk.open()
+        await self._hear(store)
         manager = AsyncAgentSessionManager(
-            store=self._disk.open(),
+            store=store,
             work=self._disk.folder / "files",
-            model_factory=lambda _: self._model,
+            model_factory=self._models,
             clock=self._clock,
             random=random.Random(self._random.getrandbits(32)),  # noqa: S311
             **{**self._settings, **self._provided()},
@@ -202,6 +210,9 @@ class SimulatedProcess:
         await manager.open()
         self._session = manager
         self._is_down = False
+
+    async def _hear(self, store: Store) -> None:
+        """Look at what is in a store before the session is opened on it."""
 
     def _run(self, work: Coroutine[Any, Any, _T], within: float) -> _T:
         loop = self._alive_loop()

@@ -29,6 +29,8 @@ from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.errors import StateError
 from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
 from ai_whisperer.replay.script import Script
+from ai_whisperer.store.base import Store
+from ai_whisperer.testing.playback import Playback, hear
 from ai_whisperer.testing.process import PATIENCE, Length, seconds_of
 from ai_whisperer.testing.reading import ReadableProcess
 from ai_whisperer.testing.script_place import play_in, script_of, tools_of
@@ -57,8 +59,9 @@ class Team(ReadableProcess):
     `words` speaks for the models where `says` has said nothing: a function of the request, a file with rules, or a
     model. `tools` are functions that all agents can be granted. A `seed` brings the same run again, another one
     another order of what happens at the same time. `latency` is how long models take, `start` is when time begins,
-    `patience` how much virtual time a wait may take. Scripts are looked for in `folder`. More settings are those of
-    `AsyncAgentSessionManager`.
+    `patience` how much virtual time a wait may take. Scripts and recordings are looked for in `folder`. A `recording`
+    answers for models and tools where `says` has said nothing; a `Playback` with a mode may also make one. More
+    settings are those of `AsyncAgentSessionManager`.
     """
 
     def __init__(
@@ -71,16 +74,22 @@ class Team(ReadableProcess):
         start: float | str | datetime = EPOCH,
         patience: Length = PATIENCE,
         folder: str | Path = ".",
+        recording: Playback | str | Path | None = None,
         **settings: Any,
     ) -> None:
         self._folder = Path(folder)
-        self._watched = WatchedTools()
-        self._words = Words(words, latency_seconds=seconds_of(latency), may_fail=self._watched.may_fail)
+        if isinstance(recording, str | Path):
+            recording = Playback(self._folder / recording)
+        self._playback = recording
+        self._watched = WatchedTools(self._playback)
+        self._words = Words(
+            words, latency_seconds=seconds_of(latency), may_fail=self._watched.may_fail, playback=self._playback
+        )
         self._tools = self._watched.watch(tools)
         self._own_tools: dict[str, list[Tool]] = {}
         super().__init__(
-            model=self._words,
-            provided=lambda: {"tools": self._tools, "agent_tools": self._own_tools},
+            models=self._words.model,
+            provided=self._provided_tools,
             seed=seed,
             start=start,
             patience=patience,
@@ -93,7 +102,12 @@ class Team(ReadableProcess):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(keep=error is None)
+
+    def close(self, *, keep: bool = True) -> None:
+        """End what runs and remove the disk. What was asked for real is recorded before, unless told otherwise."""
+        self._keeps = keep
+        super().close()
 
     def provide(self, *functions: AnyFunction) -> None:
         """Provide tools for all agents, before anything else is done."""
@@ -245,11 +259,33 @@ class Team(ReadableProcess):
 
     def _check(self) -> None:
         """Tell what went wrong out of sight, once. What went wrong first is the cause of the rest."""
-        faults = [*self._watched.faults, *self._words.faults]
-        self._watched.faults.clear()
-        self._words.faults.clear()
+        recorded = [] if self._playback is None else self._playback.faults
+        sources = (recorded, self._watched.faults, self._words.faults)
+        faults = [fault for source in sources for fault in source]
+        for source in sources:
+            source.clear()
         if faults:
             raise faults[0]
+
+    def _provided_tools(self) -> dict[str, Any]:
+        known = {tool.name for tool in self._all_tools()}
+        recorded = [] if self._playback is None else self._playback.stand_ins(known)
+        return {"tools": [*self._tools, *recorded], "agent_tools": self._own_tools}
+
+    def _all_tools(self) -> list[Tool]:
+        return [*self._tools, *(tool for own in self._own_tools.values() for tool in own)]
+
+    async def _hear(self, store: Store) -> None:
+        if self._playback is not None:
+            await hear(store, self._playback, session_id=self.session_id)
+
+    def _keep(self) -> None:
+        if self._playback is not None:
+            try:
+                if self._keeps:
+                    self._playback.keep(self._disk.folder, self._all_tools(), session_id=self.session_id)
+            finally:
+                self._playback.close()
 
 
 async def _as_it_is(session: AsyncAgentSessionManager, task_id: str) -> TaskRecord:
