@@ -30,11 +30,30 @@ _GONE = {
 
 Found = tuple[str, dict[str, Any]]
 """A call and its arguments."""
-_Reader = Callable[[Rows, Notification, Mapping[str, Notification]], Found | None]
+
+
+class Group:
+    """The entries of one call, or of several that were made at the same moment."""
+
+    def __init__(self, notes: Sequence[Notification]) -> None:
+        self.notes = notes
+        self._told = {(note.name, note.params.get("agentId")) for note in notes}
+        self._names = {note.name for note in notes}
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these is told."""
+        return not self._names.isdisjoint(names)
+
+    def tells(self, name: str, agent_id: str) -> bool:
+        """Whether this is told of the agent."""
+        return (name, agent_id) in self._told
+
+
+_Reader = Callable[[Rows, Notification, Group], Found | None]
 
 
 class Lead(msgspec.Struct, frozen=True):
-    """The entry that an input led to first, and the call."""
+    """The first entry that tells of an input, and the call."""
 
     note: Notification
     call: str
@@ -72,19 +91,23 @@ def _gone(note: Notification) -> RecordingError:
 
 
 def _leads_in(rows: Rows, group: Sequence[Notification]) -> Iterator[Lead]:
-    by_name = {note.name: note for note in reversed(group)}
-    created = {note.params["agentId"] for note in group if note.name == "agent.created"}
-    for note in group:
-        if note.name != "agent.created" and note.params.get("agentId") in created and note.name in _OF_CREATION:
+    whole, since = Group(group), 0
+    for index, note in enumerate(group):
+        agent_id = note.params.get("agentId") or ""
+        if note.name in _OF_CREATION and whole.tells("agent.created", agent_id):
             continue
-        if note.name in _STOPPED_WITH and "agent.stopped" in by_name:
+        if note.name in _STOPPED_WITH and whole.tells("agent.stopped", agent_id):
             continue
         reader = _READERS.get(note.name)
-        found = None if reader is None else reader(rows, note, by_name)
+        found = None if reader is None else reader(rows, note, whole)
         if found is not None:
-            yield Lead(note, found[0], {name: each for name, each in found[1].items() if each is not None})
+            first = group[since] if note.name in _LATE else note
+            since = index + 1
+            yield Lead(first, found[0], {name: each for name, each in found[1].items() if each is not None})
 
 
+_LATE = ("event.broadcast", "agent.stopped", "agent.started", "limits.changed")
+"""What is told after that which follows from it."""
 _OF_CREATION = ("agent.started", "agent.state_changed", "schedule.created", "agent.redefined")
 _STOPPED_WITH = ("async.task.cancelled", "agent.state_changed", "mail.state_changed", "agent.sleep_changed")
 
@@ -94,25 +117,24 @@ def own_id(given: str) -> str | None:
     return None if is_drawn(given) else given
 
 
-def _created(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _created(rows: Rows, note: Notification, group: Group) -> Found:
     agent_id = note.params["agentId"]
     if agent_id not in rows.agents:
         raise RecordingError(
             f"Agent '{agent_id}' is in the log of session '{rows.session_id}' and not among its agents. What it was is "
             "not kept, so the session cannot be recorded."
         )
-    started = any(each.name == "agent.started" and each.params["agentId"] == agent_id for each in group.values())
-    return "create_agent", {"agent_id": agent_id, "auto_start": started}
+    return "create_agent", {"agent_id": agent_id, "auto_start": group.tells("agent.started", agent_id)}
 
 
-def _started(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _started(rows: Rows, note: Notification, group: Group) -> Found:
     agent_id = note.params["agentId"]
-    return "start_agent", {"agent_id": agent_id, "redefined": True if "agent.redefined" in group else None}
+    return "start_agent", {"agent_id": agent_id, "redefined": True if group.tells("agent.redefined", agent_id) else None}
 
 
 def _agent_call(call: str, *, reason: bool) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-        if "limits.changed" in group:
+    def read(rows: Rows, note: Notification, group: Group) -> Found | None:
+        if group.has("limits.changed"):
             return None  # an agent that waited for it goes on
         told = {"reason": note.params["reason"]} if reason and note.params.get("reason") else {}
         return call, {"agent_id": note.params["agentId"], **told}
@@ -120,7 +142,7 @@ def _agent_call(call: str, *, reason: bool) -> _Reader:
     return read
 
 
-def _paused(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _paused(rows: Rows, note: Notification, group: Group) -> Found:
     cut = any(
         each.name == "step.interrupted"
         and each.params["agentId"] == note.params["agentId"]
@@ -133,7 +155,7 @@ def _paused(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
     }
 
 
-def _slept(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _slept(rows: Rows, note: Notification, group: Group) -> Found | None:
     params, action = note.params, note.params["action"]
     if action == "sleep":
         until = params.get("sleepingUntil")
@@ -145,13 +167,14 @@ def _slept(rows: Rows, note: Notification, group: Mapping[str, Notification]) ->
             "wake_events": params.get("wakeEvents") or None,
             "reason": params.get("reason") or None,
         }
-    followed = {"mail.sent", "event.broadcast", "schedule.created", "agent.resumed", "limits.changed"}
-    if action != "wake" or followed.intersection(group) or "async.task.queued" not in group:
+    if action != "wake" or group.has("mail.sent", "event.broadcast", "agent.resumed", "limits.changed"):
+        return None
+    if not group.tells("async.task.queued", params["agentId"]):
         return None
     return "wake_agent", {"agent_id": params["agentId"], "reason": params.get("reason") or None}
 
 
-def _queued(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _queued(rows: Rows, note: Notification, group: Group) -> Found | None:
     params = note.params
     task = rows.tasks.get(params["taskId"])
     if "again" in params:
@@ -180,14 +203,14 @@ def _queued(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
 
 
 def _of_task(call: str, *, reason: bool = False) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    def read(rows: Rows, note: Notification, group: Group) -> Found:
         told = {"reason": note.params["reason"]} if reason else {}
         return call, {"task": note.params["taskId"], **told}
 
     return read
 
 
-def _mailed(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _mailed(rows: Rows, note: Notification, group: Group) -> Found | None:
     if note.params["sender"] != USER:
         return None
     mail = rows.mails[note.params["mailId"]]
@@ -207,21 +230,20 @@ def _mailed(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
     }
 
 
-def _marked(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    others = set(group) - {"mail.state_changed"}
-    if note.params["agentId"] != USER or others:
+def _marked(rows: Rows, note: Notification, group: Group) -> Found | None:
+    if note.params["agentId"] != USER or group.has("mail.sent", "async.task.dismissed", "async.task.queued"):
         return None
     return "mark_mail", {"mail_id": note.params["mailId"], "state": note.params["state"]}
 
 
-def _broadcast(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _broadcast(rows: Rows, note: Notification, group: Group) -> Found | None:
     params = note.params
     if params["sender"] != USER:
         return None
     return "broadcast_event", {"event": params["event"], "data": params["data"], "event_id": own_id(params["eventId"])}
 
 
-def _room(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _room(rows: Rows, note: Notification, group: Group) -> Found:
     params = note.params
     if params["kind"] == "direct":
         return "open_chat", {"agent_id": params["members"][0]}
@@ -233,7 +255,7 @@ def _member(call: str) -> _Reader:
     return lambda rows, note, group: (call, {"room": note.params["roomId"], "agent_id": note.params["agentId"]})
 
 
-def _posted(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _posted(rows: Rows, note: Notification, group: Group) -> Found | None:
     params = note.params
     if params["sender"] != USER:
         return None
@@ -249,35 +271,38 @@ def _posted(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
     }
 
 
-def _scheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    if "agent.redefined" in group:
-        return None
+def _scheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
     params = note.params
+    if params["agentId"] and group.tells("agent.redefined", params["agentId"]):
+        return None
     renamed = {"agent_id": "agentId", "interval_seconds": "intervalSeconds"}
     names = ("cron", "zone", "prompt", "event", "data", "missed", "wake")
     found = {name: params.get(renamed.get(name, name)) for name in (*renamed, *names)}
     return "create_schedule", {**found, "schedule_id": own_id(params["scheduleId"])}
 
 
-def _rescheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _rescheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
     if note.params.get("reason"):
         return None
     return "pause_schedule" if note.params["paused"] else "resume_schedule", {"schedule": note.params["scheduleId"]}
 
 
-def _unscheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    return None if "agent.redefined" in group else ("delete_schedule", {"schedule": note.params["scheduleId"]})
+def _unscheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
+    agent_id = note.params["agentId"]
+    if agent_id and group.tells("agent.redefined", agent_id):
+        return None
+    return "delete_schedule", {"schedule": note.params["scheduleId"]}
 
 
-def _locked(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _locked(rows: Rows, note: Notification, group: Group) -> Found | None:
     params = note.params
-    if params["taskId"] is not None or "lock.released" in group or "lock.broken" in group:
+    if params["taskId"] is not None or group.has("lock.released", "lock.broken"):
         return None
     found = {"name": params["name"], "holder": None if params["holder"] == USER else params["holder"]}
     return "acquire_lock", {**found, "ttl_seconds": round(params["expiresAt"] - note.at, 6)}
 
 
-def _awaited(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+def _awaited(rows: Rows, note: Notification, group: Group) -> Found | None:
     params = note.params
     if "waitId" not in params:
         return None
@@ -286,7 +311,7 @@ def _awaited(rows: Rows, note: Notification, group: Mapping[str, Notification]) 
 
 
 def _lock(call: str) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
+    def read(rows: Rows, note: Notification, group: Group) -> Found | None:
         params = note.params
         if params["taskId"] is not None and call != "break_lock":
             return None
@@ -301,22 +326,22 @@ def _lock(call: str) -> _Reader:
 
 
 def _approval(call: str) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+    def read(rows: Rows, note: Notification, group: Group) -> Found:
         return call, {"approval_id": note.params["approvalId"], "reason": note.params["reason"] or None}
 
     return read
 
 
-def _answered(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _answered(rows: Rows, note: Notification, group: Group) -> Found:
     question = rows.questions[note.params["questionId"]]
     return "answer_question", {"question_id": question.id, "answer": question.answer}
 
 
-def _unanswered(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _unanswered(rows: Rows, note: Notification, group: Group) -> Found:
     return "refuse_question", {"question_id": note.params["questionId"], "reason": note.params["reason"] or None}
 
 
-def _limited(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _limited(rows: Rows, note: Notification, group: Group) -> Found:
     params = note.params
     if params["scope"] == "server":
         return "take_server_limits", {"limits": params["limits"]}

@@ -34,13 +34,6 @@ CALLS = frozenset(
 """What an input may call."""
 
 
-class NoChance(random.Random):
-    """Chance that always brings the least: how long a wait was is in the recording."""
-
-    def random(self) -> float:
-        return 0.0
-
-
 class Performance:
     """A session in a store, which can be killed and opened again."""
 
@@ -53,6 +46,7 @@ class Performance:
         agent_tools: Mapping[str, Sequence[Tool]],
         model_factory: ModelFactory,
         clock: Clock,
+        chance: random.Random,
         ids: IdSource,
     ) -> None:
         self._recording = recording
@@ -61,6 +55,7 @@ class Performance:
         self._agent_tools = agent_tools
         self._model_factory = model_factory
         self._clock = clock
+        self._chance = chance
         self._ids = ids
         self._definitions = {agent.id: agent.definition for agent in recording.agents}
         self._folder = TemporaryDirectory(prefix="whisperer-replay-")
@@ -81,7 +76,7 @@ class Performance:
             templates=RecordedTemplates(self._recording),
             limits=self._limits(),
             clock=self._clock,
-            random=NoChance(0),
+            random=self._chance,
             ids=self._ids,
         )
         await self._manager.open()

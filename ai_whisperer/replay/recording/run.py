@@ -14,6 +14,7 @@ from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.note import Note
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest
 from ai_whisperer.replay.recording.answering import (
+    Chance,
     RecordedModel,
     StandIn,
     Watched,
@@ -21,7 +22,7 @@ from ai_whisperer.replay.recording.answering import (
     actual_result,
     by_key,
     tools_for,
-    windows_of,
+    window_of,
 )
 from ai_whisperer.replay.recording.asking import Asking, digest_of
 from ai_whisperer.replay.recording.comparing import LogComparison
@@ -58,6 +59,8 @@ class Run:
         self._live_tools = live_tools
         self._models = models
         self._chance = chance
+        self._waits = Chance(0)
+        self._window = window_of(recording.agents)
         self._paths = Paths()
         self._asking = Asking(self._paths.causal)
         self._requests = RequestComparison(recording, ignore)
@@ -85,6 +88,7 @@ class Run:
             agent_tools=own,
             model_factory=self._model,
             clock=clock,
+            chance=self._waits,
             ids=TimedIds(clock, self._chance),
         )
         self._missing_tools()
@@ -242,7 +246,7 @@ class Run:
     def _model(self, name: str) -> Model:
         if self._models is not None:
             return self._models(name)
-        return RecordedModel(self, windows_of(self._recording.agents))
+        return RecordedModel(self, self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
         tool = self._tools.get(recorded.name)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import ToolSpec
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
 from ai_whisperer.errors import RecordingError
 from ai_whisperer.replay.recording.asking import definition_digest, digest_of, told_tools
@@ -28,8 +29,10 @@ from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, READ_RE
 from ai_whisperer.version import __version__
 
 _INSIDE = {*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT}
-_ADDED = (" The provider was waited for, for ", " The provider asks to wait for ")
-"""How the sentences begin that the runtime adds to what a provider said."""
+_ADDED = " The provider asks to wait for "
+"""How the sentence begins that the runtime adds to what a provider said."""
+_UNKNOWN_TOOL = "You have no tool "
+"""How the runtime answers for a tool that there is not."""
 
 __all__ = ["Scrub", "record"]
 
@@ -183,8 +186,11 @@ class _Taking:
             return
         seen = {"seq": note.seq, "at": self._since(note.at)}
         if isinstance(known, Result):
-            brought = step.result if params["state"] == "done" else None
-            self._results.append(replace(known, result=self._causal(brought), **seen))
+            brought = self._causal(step.result if params["state"] == "done" else None)
+            if brought is None:
+                self._results.append(known)
+            elif not brought.not_run and not brought.content.startswith(_UNKNOWN_TOOL):
+                self._results.append(replace(known, result=brought, **seen))
         elif params["state"] == "done":
             if step.answer is not None:
                 plain = replace(step.answer, read_as=(), objection="", excused=False)
@@ -239,8 +245,8 @@ class _Taking:
         return tuple(
             Agent(
                 id=agent_id,
-                definition=self._rows.agents[agent_id].definition,
-                digest=definition_digest(self._rows.agents[agent_id].definition),
+                definition=(definition := self._definition(agent_id)),
+                digest=definition_digest(definition),
                 tools=self._rows.agents[agent_id].own_tools,
                 created_by=by,
                 context_window=self._windows.get(agent_id),
@@ -249,11 +255,22 @@ class _Taking:
             if agent_id in self._rows.agents
         )
 
+    def _definition(self, agent_id: str) -> AgentDefinition:
+        """The definition without the limits that were changed later: inputs do that again."""
+        definition = self._rows.agents[agent_id].definition
+        changed = {
+            name: None
+            for note in self._rows.log
+            if note.name == "limits.changed" and note.params["agentId"] == agent_id
+            for name in note.params["limits"]
+        }
+        return replace(definition, limits=replace(definition.limits, **changed)) if changed else definition
+
     def _tools(self) -> tuple[Tool, ...]:
         """The tools with effects outside that some agent could have called."""
         granted = {name for agent in self._rows.agents.values() for name in agent.definition.tools or ()}
         provided = {name for agent in self._rows.agents.values() for name in agent.own_tools}
-        used = {result.tool for result in self._results if not _was_unknown(result)}
+        used = {result.tool for result in self._results}
         machine = machine_tools()
         asked = self._rows.approvals.values()
         found = []
@@ -276,17 +293,9 @@ def _cause(paths: Paths, cause: str) -> str:
     return f"input:{paths.input}" if cause.partition(":")[0] in ("user", "request") else paths.causal(cause)
 
 
-def _was_unknown(result: Result) -> bool:
-    brought = result.result
-    return brought is not None and brought.is_error and brought.content.startswith("You have no tool ")
-
-
 def _failure(error: dict[str, str]) -> Failure:
-    """What the provider said, without what the runtime added to it."""
-    message = error["message"]
-    for added in _ADDED:
-        message = message.partition(added)[0]
-    return Failure(code=error["code"], message=message)
+    """What the provider said, without what the runtime adds to it before the next attempt."""
+    return Failure(code=error["code"], message=error["message"].partition(_ADDED)[0])
 
 
 def _stated(limits: Any) -> dict[str, Any]:
