@@ -15,11 +15,19 @@ from ai_whisperer.choices import nearest
 from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.errors import InvalidInputError, ModelRefusedError, RecordingError, ToolError
+from ai_whisperer.domain.tasks import Failure
+from ai_whisperer.errors import (
+    InvalidInputError,
+    ModelError,
+    ModelRefusedError,
+    ModelServerError,
+    RecordingError,
+    ToolError,
+)
 from ai_whisperer.models.base import ModelFactory, ModelRequest
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.replay.recording import Ignored, Recording, Scrub, read_recording, record, write_recording
-from ai_whisperer.replay.recording.answering import Prompter, StandIn, error_of, windows_of
+from ai_whisperer.replay.recording.answering import Prompter, StandIn
 from ai_whisperer.replay.recording.asking import Asking, digest_of
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import FORMAT, Header, Reply, Result
@@ -112,9 +120,10 @@ class Playback:
                 params = note.told.params() if isinstance(note, Note) else note.params
                 self._alignment.feed(note.name, note.cause, params)
 
-    def context_window(self) -> int:
+    def context_window(self) -> int | None:
         """How many tokens models take, as far as the recording tells."""
-        return windows_of(self.recording.agents)("")
+        known = [agent.context_window for agent in self.recording.agents if agent.context_window is not None]
+        return min(known, default=None)
 
     async def answer_to(self, request: ModelRequest) -> Answer | None:
         """What was recorded for the request; None if it is to be asked for real. Raises a `ModelError`."""
@@ -127,7 +136,7 @@ class Playback:
         if reply is None or reply.interrupted:
             await _never()
         elif reply.error is not None:
-            raise error_of(reply)
+            raise _error_of(reply, reply.error)
         elif reply.answer is not None:
             return _changed(reply.answer, self._alignment.actual)
         return Answer()
@@ -227,6 +236,17 @@ def _reply_among(replies: Sequence[Reply], attempt: int) -> Reply | None:
     whole = [reply for reply in replies if not reply.interrupted]
     following = [reply for reply in whole if reply.attempt >= attempt]
     return next(iter(following or whole[-1:] or replies[-1:]), None)
+
+
+def _error_of(reply: Reply, failure: Failure) -> ModelError:
+    """The failure that was recorded; the request is made again after it if it was then."""
+    if reply.wait_seconds is None:
+        error: ModelError = ModelRefusedError(failure.message)
+    else:
+        wait = reply.retry_after_seconds or reply.wait_seconds
+        error = ModelServerError(failure.message, retry_after_seconds=wait)
+    error.code = failure.code
+    return error
 
 
 async def _never() -> None:

@@ -18,7 +18,6 @@ from ai_whisperer.errors import InvalidInputError, ModelError, ModelRefusedError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.models.scripted_rules import answer_with
-from ai_whisperer.replay.recording.answering import events_of
 from ai_whisperer.testing.playback import Playback
 from ai_whisperer.testing.watched_tools import arguments_of
 
@@ -127,16 +126,13 @@ class Words:
         speaker = self._of_agent.get(agent)
         if request.step_id in self._given or self._next.get(agent):
             speaker = self._queued
-        answer = None
         if speaker is None and self._playback is not None:
             await asyncio.sleep(self._latency_seconds)
             answer = await self._playback.answer_to(request)
             if answer is None and self._speaker is self._nobody:
                 answer = self._playback.real_answer(request, model)
-        if answer is not None:
-            for event in events_of(answer):
-                yield event
-            return
+            if answer is not None:
+                speaker = FunctionModel(lambda _: answer)
         async for event in (speaker or self._speaker).stream(request):
             yield event
 
