@@ -116,18 +116,23 @@ def _playback_of(request: pytest.FixtureRequest) -> Playback | None:
 
     try:
         path, settings = _recording_in(*marker.args, **marker.kwargs)
-        mode = request.config.getoption("--recordings") or settings.pop("mode", "none")
-        return Playback(request.path.parent / path, mode, **{"ignore": (), **settings})
+        mode = settings.pop("mode", "none")
+        return Playback(request.path.parent / path, request.config.getoption("--recordings") or mode, **settings)
     except (InvalidInputError, TypeError) as error:
-        pytest.fail(f"The marker `recording` of {request.node.name}: {error}", pytrace=False)
+        wrong = str(error)
+    pytest.fail(f"The marker `recording` of {request.node.name}: {wrong}", pytrace=False)
 
 
 def _recording_in(path: str | os.PathLike[str], **settings: Any) -> tuple[str | os.PathLike[str], dict[str, Any]]:
+    from ai_whisperer.choices import nearest
+
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"it takes the path of a recording, such as 'team.wrec', not {path!r}")
     for name in settings:
         if name not in _SETTINGS:
-            raise TypeError(f"it has no '{name}'. There are: {', '.join(_SETTINGS)}.")
+            near = nearest(name, _SETTINGS)
+            meant = "" if near is None else f" Did you mean '{near}'?"
+            raise TypeError(f"it has no '{name}'.{meant} There are: {', '.join(_SETTINGS)}.")
     return path, settings
 
 
