@@ -19,7 +19,9 @@ from ai_whisperer.replay.recording.paths import is_drawn
 from ai_whisperer.replay.recording.rows import Rows
 
 OPEN = "open"
-"""The input that is no call: the process ended, and another one opened the session."""
+"""An input that is no call: another process opened the session."""
+CLOSE = "close"
+"""The process before began to close it in order. Without this it was killed."""
 
 _GONE = {
     "agent.deleted": "agent '{agentId}' was deleted",
@@ -35,8 +37,10 @@ Found = tuple[str, dict[str, Any]]
 class Group:
     """The entries of one call, or of several that were made at the same moment."""
 
-    def __init__(self, notes: Sequence[Notification]) -> None:
+    def __init__(self, notes: Sequence[Notification], *, offset: int = 0) -> None:
+        """`offset` is how far the wall clock was ahead of the time of the log."""
         self.notes = notes
+        self.offset = offset
         self._told = {(note.name, note.params.get("agentId")) for note in notes}
         self._names = {note.name for note in notes}
 
@@ -67,19 +71,54 @@ def is_from_outside(cause: str) -> bool:
 
 def leads_of(rows: Rows) -> Iterator[Lead]:
     """The inputs in the order of the log. Raises `RecordingError` for what cannot be recorded."""
-    clean_since: Notification | None = None
+    closes = dict(_closes(rows.log))
+    offset = 0
     for (cause, _), notes in groupby(rows.log, key=lambda note: (note.cause, note.at)):
         group = list(notes)
         for note in group:
             if note.name in _GONE:
                 raise _gone(note)
+            if note.seq in closes:
+                yield Lead(note, CLOSE, {})
             if note.name == "session.opened":
-                at = note.at if clean_since is None else clean_since.at
-                yield Lead(note, OPEN, {"clean": clean_since is not None, "down_from": at})
+                yield Lead(note, OPEN, {})
+            if note.name in ("session.opened", "clock.changed"):
+                offset = note.params.get("clockOffsetSeconds") or 0
         if is_from_outside(cause):
-            yield from _leads_in(rows, group)
-        last = group[-1]
-        clean_since = (clean_since or last) if last.name == "step.interrupted" else None
+            yield from _leads_in(rows, Group(group, offset=offset))
+
+
+def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
+    """Before which entries a process began to close the session in order, and which entry tells of the next one.
+
+    Tasks that a process is killed at have been started once more when they are taken up. One that closes the session
+    begins nothing new, lets what is under way end for a while, and then cuts it off.
+    """
+    for index, note in enumerate(log):
+        if note.name != "session.opened":
+            continue
+        taken_up = [
+            each.params["attempt"] > 1
+            for each in log[index : index + _MOST_TAKEN_UP]
+            if each.name == "async.task.started" and each.cause == "recovery" and each.at == note.at
+        ]
+        if any(taken_up):
+            continue
+        first = index
+        while first and log[first - 1].name in _ENDS and note.at - log[first - 1].at < _GRACE_SECONDS:
+            first -= 1
+        if any(_is_cut_short(each) for each in log[first:index]):
+            yield log[first].seq, note.seq
+
+
+def _is_cut_short(note: Notification) -> bool:
+    """Whether a step ended and its task did not go on, or was cut off."""
+    return note.name == "step.interrupted" or (note.name == "step.finished" and note.params["kind"] == "model")
+
+
+_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed")
+_GRACE_SECONDS = 60.0
+_MOST_TAKEN_UP = 10_000
 
 
 def _gone(note: Notification) -> RecordingError:
@@ -90,18 +129,18 @@ def _gone(note: Notification) -> RecordingError:
     )
 
 
-def _leads_in(rows: Rows, group: Sequence[Notification]) -> Iterator[Lead]:
-    whole, since = Group(group), 0
-    for index, note in enumerate(group):
+def _leads_in(rows: Rows, group: Group) -> Iterator[Lead]:
+    since = 0
+    for index, note in enumerate(group.notes):
         agent_id = note.params.get("agentId") or ""
-        if note.name in _OF_CREATION and whole.tells("agent.created", agent_id):
+        if note.name in _OF_CREATION and group.tells("agent.created", agent_id):
             continue
-        if note.name in _STOPPED_WITH and whole.tells("agent.stopped", agent_id):
+        if note.name in _STOPPED_WITH and group.tells("agent.stopped", agent_id):
             continue
         reader = _READERS.get(note.name)
-        found = None if reader is None else reader(rows, note, whole)
+        found = None if reader is None else reader(rows, note, group)
         if found is not None:
-            first = group[since] if note.name in _LATE else note
+            first = group.notes[since] if note.name in _LATE else note
             since = index + 1
             yield Lead(first, found[0], {name: each for name, each in found[1].items() if each is not None})
 
@@ -129,7 +168,10 @@ def _created(rows: Rows, note: Notification, group: Group) -> Found:
 
 def _started(rows: Rows, note: Notification, group: Group) -> Found:
     agent_id = note.params["agentId"]
-    return "start_agent", {"agent_id": agent_id, "redefined": True if group.tells("agent.redefined", agent_id) else None}
+    return "start_agent", {
+        "agent_id": agent_id,
+        "redefined": True if group.tells("agent.redefined", agent_id) else None,
+    }
 
 
 def _agent_call(call: str, *, reason: bool) -> _Reader:
@@ -162,7 +204,7 @@ def _slept(rows: Rows, note: Notification, group: Group) -> Found | None:
         by_wall = params.get("sleepingByWallClock")
         return "sleep_agent", {
             "agent_id": params["agentId"],
-            "duration_seconds": None if until is None or by_wall else round(until - note.at, 6),
+            "duration_seconds": None if until is None or by_wall else round(until - group.offset - note.at, 6),
             "until": until if by_wall else None,
             "wake_events": params.get("wakeEvents") or None,
             "reason": params.get("reason") or None,

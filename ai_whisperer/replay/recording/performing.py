@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,6 +42,7 @@ class Performance:
         recording: Recording,
         *,
         store: Store,
+        on_death: Callable[[], None],
         tools: Sequence[Tool],
         agent_tools: Mapping[str, Sequence[Tool]],
         model_factory: ModelFactory,
@@ -51,6 +52,7 @@ class Performance:
     ) -> None:
         self._recording = recording
         self._store = store
+        self._on_death = on_death
         self._tools = tools
         self._agent_tools = agent_tools
         self._model_factory = model_factory
@@ -60,6 +62,7 @@ class Performance:
         self._definitions = {agent.id: agent.definition for agent in recording.agents}
         self._folder = TemporaryDirectory(prefix="whisperer-replay-")
         self._manager: AsyncAgentSessionManager | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._calls: dict[asyncio.Task[Any], Input] = {}
 
     async def open(self) -> None:
@@ -93,14 +96,22 @@ class Performance:
         session = {name: value for name, value in stated.get("session", {}).items() if name not in changed}
         return {**stated.get("server", {}), **session}
 
-    async def close(self) -> None:
-        """The process ends in order."""
+    def begin_close(self) -> None:
+        """The process begins to end in order."""
         if self._manager is not None:
             manager, self._manager = self._manager, None
-            await manager.close(grace_seconds=0)
+            self._closing = asyncio.ensure_future(manager.close())
 
-    async def kill(self) -> None:
+    async def closed(self) -> None:
+        """It has ended, if it began to."""
+        if self._closing is not None:
+            closing, self._closing = self._closing, None
+            await closing
+
+    def kill(self) -> None:
         """The process dies: what is under way is gone, and tells nobody."""
+        if self._closing is not None:
+            self._closing.cancel()
         for call in self._calls:
             call.cancel()
         self._calls.clear()
@@ -109,7 +120,7 @@ class Performance:
             if manager._open is not None:  # noqa: SLF001 - nobody else may kill a session
                 fail_session(manager._open[0], ClosedError("The process of the recording died here."))  # noqa: SLF001
                 self._store.unlisten(manager.session_id)
-        await asyncio.sleep(0)
+                self._on_death()
 
     def begin(self, made: Input, arguments: dict[str, Any]) -> None:
         """Make an input. Some wait for long, for a lock for instance: `refusal` tells of those that have failed."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -29,16 +30,23 @@ from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
-from ai_whisperer.replay.recording.inputs import OPEN
+from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import Performance
 from ai_whisperer.replay.recording.requests import RequestComparison
+from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.store.base import Store
 from ai_whisperer.testing.simulation import VirtualClock
 from ai_whisperer.tools.function import Tool, ToolContext
 
 Event = Input | Reply | Result
+
+_SLACK_SECONDS = 1e-5
+"""Times of a recording are rounded."""
+_LATE_SECONDS = 0.05
+"""So late a timer may have fired when the session was recorded."""
 
 
 class Run:
@@ -68,6 +76,7 @@ class Run:
         self._calls: dict[str, int] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._stopped = False
+        self._deaths: list[int] = []
         self.asked: dict[tuple[str, int], Asked] = {}
         self.comparison = LogComparison(recording.entries, since=recording.header.compared_from)
         self.entries: list[Entry] = []
@@ -78,12 +87,12 @@ class Run:
         """Play it to its end, or to the first difference."""
         self._loop = cast(ReplayLoop, asyncio.get_running_loop())
         clock = VirtualClock(self._recording.header.began_at)
-        store = await open_store(None)
-        _hear(store, self._told)
+        store = ReplayStore(await open_store(None), self._told)
         tools, own = tools_for(self._recording, self._tool)
         self._performance = Performance(
             self._recording,
-            store=store,
+            store=cast(Store, store),
+            on_death=store.forget,
             tools=tools,
             agent_tools=own,
             model_factory=self._model,
@@ -95,18 +104,18 @@ class Run:
         try:
             await self._performance.open()
             for event in self._timeline():
+                await self._reach(event.seq, at=event.at)
                 if self.difference is not None:
                     break
                 await self._do(event)
-            if self.difference is None:
-                last = self._recording.entries[-1].at if self._recording.entries else 0.0
-                await self._until(last)
-                await self._loop.settled()
+            if self.difference is None and self._recording.entries:
+                last = self._recording.entries[-1]
+                await self._reach(last.seq + 1, at=last.at)
             if self.difference is None and self._models is None:
                 self.difference = self.comparison.missing()
         finally:
             self._stopped = True
-            await self._performance.kill()
+            self._performance.kill()
             await self._loop.settled()
             await store.close()
 
@@ -114,36 +123,46 @@ class Run:
         recorded = self._recording
         events: list[Event] = [*recorded.inputs]
         events += [each for each in (*recorded.replies, *recorded.results) if each.seq]
-        return sorted(events, key=lambda event: event.seq)
+        events.sort(key=lambda event: event.seq)
+        ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
+        in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
+        self._deaths = [each.seq for each in ends if each.call == OPEN and each.seq not in in_order]
+        return events
 
-    async def _do(self, event: Event) -> None:
-        if isinstance(event, Input) and event.call == OPEN:
-            await self._until(event.arguments["down_from"])
-            await self._loop.settled()
-            if event.arguments["clean"]:
-                await self._performance.close()
-            else:
-                await self._performance.kill()
-            await self._until(event.at)
-            self._paths.input = event.number
-            await self._performance.open()
-        else:
-            await self._until(event.at)
+    async def _reach(self, seq: int, *, at: float) -> None:
+        """Let happen what was recorded before that number, timers too; then let it be that time.
+
+        A timer that was due a moment before and fired later, as far as the log tells, waits.
+        """
+        while True:
             await self._loop.settled()
             if self.difference is not None:
                 return
-            if isinstance(event, Input):
-                self._paths.input = event.number
-                self._performance.begin(event, self._paths.actual_data(event.arguments))
-            else:
-                self._release(event)
+            if self._loop.fire_next(until=at - _LATE_SECONDS):
+                continue
+            is_complete = self._models is None and self.comparison.first_untold >= seq
+            if is_complete or not self._loop.fire_next(until=at + _SLACK_SECONDS):
+                break
+        self._loop.jump_to(at)
+
+    async def _do(self, event: Event) -> None:
+        if not isinstance(event, Input):
+            self._release(event)
+        elif event.call == CLOSE:
+            self._performance.begin_close()
+        elif event.call == OPEN:
+            await self._performance.closed()
+            self._performance.kill()
+            await self._loop.settled()
+            self._paths.input = event.number
+            await self._performance.open()
+        else:
+            self._paths.input = event.number
+            self._performance.begin(event, self._paths.actual_data(event.arguments))
         await self._loop.settled()
         refused = self._performance.refusal()
         if refused is not None and self._models is None:
             self._stop(refused)
-
-    async def _until(self, at: float) -> None:
-        await asyncio.sleep(max(at - self._loop.time(), 0.0))
 
     def _release(self, event: Reply | Result) -> None:
         """Hand what was recorded to whoever waits for it."""
@@ -177,6 +196,9 @@ class Run:
                 difference = self.comparison.take(note.name, causal)
                 if difference is not None:
                     self._stop(difference)
+                if self._deaths and self.comparison.first_untold > self._deaths[0]:
+                    del self._deaths[0]
+                    self._performance.kill()  # here the process died: what follows from it never happened
 
     def _stop(self, difference: Difference) -> None:
         if self.difference is None and not self._stopped:
@@ -285,17 +307,3 @@ def _digests(asked: Asked) -> tuple[str, ...]:
 
 def _name(event: Reply | Result) -> str:
     return f"{event.key}#{event.attempt}" if isinstance(event, Reply) else event.key
-
-
-def _hear(store: Any, told: Callable[[Sequence[Note]], None]) -> None:
-    """Be told first of what the store has committed."""
-    listen = store.listen
-
-    def heard(session_id: str, on_committed: Any, on_failure: Any) -> None:
-        def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
-            told(notes)
-            on_committed(notes, sizes)
-
-        listen(session_id, both, on_failure)
-
-    store.listen = heard

@@ -89,16 +89,13 @@ class _Taking:
         for note in self._rows.log:
             for lead in leads.get(note.seq, ()):
                 paths.input = len(inputs) + 1
-                arguments = lead.arguments
-                if lead.call == "open":
-                    arguments = {"clean": arguments["clean"], "down_from": self._since(arguments["down_from"])}
                 inputs.append(
                     Input(
                         number=paths.input,
                         seq=note.seq,
                         at=self._since(note.at),
                         call=lead.call,
-                        arguments=paths.causal_data(arguments),
+                        arguments=paths.causal_data(lead.arguments),
                         cause=note.cause if note.cause.startswith("user:") else f"request:{paths.input}",
                     )
                 )
@@ -164,8 +161,9 @@ class _Taking:
             tool = params["tool"]
             if tool in _INSIDE:
                 return
-            if step_id in self._open:
+            if isinstance(known := self._open.get(step_id), Result):
                 self._repeated.add(tool)
+                self._results.append(known)
             self._open[step_id] = Result(
                 key=self._paths.key(step_id), seq=0, at=0.0, tool=tool, arguments=self._arguments(step)
             )
@@ -256,14 +254,21 @@ class _Taking:
         )
 
     def _definition(self, agent_id: str) -> AgentDefinition:
-        """The definition without the limits that were changed later: inputs do that again."""
+        """The definition without the limits that were changed later: inputs do that again.
+
+        What a limit was before is not kept, but told if it was reached.
+        """
         definition = self._rows.agents[agent_id].definition
-        changed = {
-            name: None
-            for note in self._rows.log
-            if note.name == "limits.changed" and note.params["agentId"] == agent_id
-            for name in note.params["limits"]
-        }
+        before: dict[str, float | None] = {}
+        changed: dict[str, float | None] = {}
+        for note in self._rows.log:
+            if note.params.get("agentId") != agent_id:
+                continue
+            if note.name == "limit.reached" and note.params["scope"] == "agent":
+                before.setdefault(note.params["limit"], note.params["max"])
+            elif note.name == "limits.changed":
+                for name in note.params["limits"]:
+                    changed.setdefault(name, before.get(name))
         return replace(definition, limits=replace(definition.limits, **changed)) if changed else definition
 
     def _tools(self) -> tuple[Tool, ...]:
@@ -274,7 +279,7 @@ class _Taking:
         machine = machine_tools()
         asked = self._rows.approvals.values()
         found = []
-        for name in sorted((granted | provided | used) - _INSIDE):
+        for name in sorted((granted | provided | used | self._specs.keys()) - _INSIDE):
             spec = self._specs.get(name) or (machine[name].spec if name in machine else None)
             approved = {self._paths.causal(each.arguments) for each in asked if each.tool == name}
             found.append(
