@@ -112,6 +112,20 @@ class Playback:
         self.asked_for_real = 0
         """How many requests and calls were made for real."""
 
+    async def hear(self, store: Store, *, session_id: str) -> None:
+        """Know all that happens in the session before anybody else does, and what the store has of it already."""
+        self.feed(await store.notifications(session_id, after=0, limit=_MOST))
+        listen = store.listen
+
+        def heard(session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
+            def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
+                self.feed(notes)
+                on_committed(notes, sizes)
+
+            listen(session_id, both, on_failure)
+
+        store.listen = heard  # type: ignore[method-assign]
+
     def feed(self, notes: Iterable[Note | Notification]) -> None:
         """Take what was told of the session; what was taken before is left out."""
         for note in notes:
@@ -264,18 +278,3 @@ async def _taken(folder: Path, tools: Iterable[Tool], session_id: str, scrub: Sc
         return await record(store, session_id, tools=tools, scrub=scrub)
     finally:
         await store.close()
-
-
-async def hear(store: Store, playback: Playback, *, session_id: str) -> None:
-    """Let it know all that happens in the session before anybody else does, and what the store has of it already."""
-    playback.feed(await store.notifications(session_id, after=0, limit=_MOST))
-    listen = store.listen
-
-    def heard(session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
-        def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
-            playback.feed(notes)
-            on_committed(notes, sizes)
-
-        listen(session_id, both, on_failure)
-
-    store.listen = heard  # type: ignore[method-assign]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest, collect
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.scripting.background import BackgroundLoop
+
+if TYPE_CHECKING:
+    from ai_whisperer.scripting.background import BackgroundLoop
 
 _T = TypeVar("_T")
 
@@ -30,6 +32,8 @@ class RealCalls:
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """The result of what needs a real event loop."""
         if self._background is None:
+            from ai_whisperer.scripting.background import BackgroundLoop
+
             self._background = BackgroundLoop()
         return self._background.run(work)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.moments import duration
@@ -30,7 +30,6 @@ from ai_whisperer.errors import StateError
 from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
 from ai_whisperer.replay.script import Script
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.playback import Playback, hear
 from ai_whisperer.testing.process import PATIENCE, Length, seconds_of
 from ai_whisperer.testing.reading import ReadableProcess
 from ai_whisperer.testing.script_place import play_in, script_of, tools_of
@@ -39,6 +38,9 @@ from ai_whisperer.testing.stuck import StuckError, settled
 from ai_whisperer.testing.watched_tools import WatchedTools
 from ai_whisperer.testing.words import Say, Speaker, Word, Words
 from ai_whisperer.tools.function import AnyFunction, Tool
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
@@ -79,6 +81,8 @@ class Team(ReadableProcess):
     ) -> None:
         self._folder = Path(folder)
         if isinstance(recording, str | Path):
+            from ai_whisperer.testing.playback import Playback
+
             recording = Playback(self._folder / recording)
         self._playback = recording
         self._watched = WatchedTools(self._playback)
@@ -277,7 +281,7 @@ class Team(ReadableProcess):
 
     async def _hear(self, store: Store) -> None:
         if self._playback is not None:
-            await hear(store, self._playback, session_id=self.session_id)
+            await self._playback.hear(store, session_id=self.session_id)
 
     def _keep(self) -> None:
         if self._playback is not None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ai_whisperer.domain.conversation import ToolResult
-from ai_whisperer.testing.playback import Playback
 from ai_whisperer.tools.function import AnyFunction, Tool, ToolContext, as_tools
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,8 +18,10 @@ from ai_whisperer.errors import InvalidInputError, ModelError, ModelRefusedError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.models.scripted_rules import answer_with
-from ai_whisperer.testing.playback import Playback
 from ai_whisperer.testing.watched_tools import arguments_of
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
 
 _SHOWN_CHARACTERS = 100
 
