@@ -125,6 +125,12 @@ class SimulatedProcess:
             self.session  # noqa: B018 - timers run only in an open session
         self._alive_loop().run_until_complete(asyncio.sleep(seconds))
 
+    def due_in(self) -> float | None:
+        """In how many seconds something is due; None if nothing is left that could happen."""
+        if not self._is_down:
+            self.session  # noqa: B018 - timers run only in an open session
+        return self._alive_loop().due_in()
+
     def start(self) -> None:
         """Open the session, after a kill on what the disk has. It is opened by itself when it is first needed."""
         self._check_usable()

@@ -11,6 +11,7 @@ with Team(tools=[pay]) as team:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -47,7 +48,6 @@ __tracebackhide__ = True  # pytest shows the line of the test instead
 _T = TypeVar("_T")
 _Asked = TypeVar("_Asked", ApprovalRecord, QuestionRecord)
 _MOST = 1_000_000
-_LOOK_SECONDS = 0.01
 _SHOWN_CHARACTERS = 100
 
 
@@ -87,7 +87,10 @@ class Team(ReadableProcess):
         self._playback = recording
         self._watched = WatchedTools(self._playback)
         self._words = Words(
-            words, latency_seconds=seconds_of(latency), may_fail=self._watched.may_fail, playback=self._playback
+            None if words is None else self._beside(words),
+            latency_seconds=seconds_of(latency),
+            may_fail=self._watched.may_fail,
+            playback=self._playback,
         )
         self._tools = self._watched.watch(tools)
         self._own_tools: dict[str, list[Tool]] = {}
@@ -147,7 +150,7 @@ class Team(ReadableProcess):
 
     def speaks(self, speaker: Speaker) -> None:
         """Who answers for models for which `says` has nothing: a function, a file with rules, a model."""
-        self._words.speak(speaker)
+        self._words.speak(self._beside(speaker))
 
     def lets_fail(self, *tools: str) -> None:
         """These tools may raise errors; without names, all. Else the test fails when one does."""
@@ -233,13 +236,18 @@ class Team(ReadableProcess):
         self.run(settled(self.session))
 
     def until(self, condition: Callable[[], object], *, within: Length | None = None) -> None:
-        """Let time pass, little by little, until the condition holds: `team.until(lambda: team.runs("pay"))`."""
+        """Let happen what is due, bit by bit, until the condition holds: `team.until(lambda: team.runs("pay"))`."""
         patience = self.patience_seconds if within is None else seconds_of(within)
-        begun = self.now
+        ends_at = self.now.timestamp() + patience
         while not condition():
-            if (self.now - begun).total_seconds() >= patience:
-                raise StuckError(f"It does not come within {duration(patience)} of virtual time. {self._who_waits()}")
-            self.later(_LOOK_SECONDS)
+            left = ends_at - self.now.timestamp()
+            due = self.due_in()
+            if left <= 0 or due is None:
+                what = f"It does not come within {duration(patience)} of virtual time."
+                raise StuckError(
+                    f"{what if due is not None else 'Nothing is left that could happen.'} {self._who_waits()}"
+                )
+            self.later(min(due, left))
 
     def later(self, length: Length) -> None:
         """Let so much time pass: `team.later("2h")`. All that is due meanwhile happens."""
@@ -270,6 +278,10 @@ class Team(ReadableProcess):
             source.clear()
         if faults:
             raise faults[0]
+
+    def _beside(self, speaker: Speaker) -> Speaker:
+        """Who speaks; rules are looked for in the folder."""
+        return self._folder / speaker if isinstance(speaker, str | os.PathLike) else speaker
 
     def _provided_tools(self) -> dict[str, Any]:
         known = {tool.name for tool in self._all_tools()}

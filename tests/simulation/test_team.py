@@ -89,6 +89,18 @@ def test_a_request_that_is_repeated_after_a_kill_gets_the_answer_that_it_got() -
         assert team.ask("ann", "again") == "second"
 
 
+def test_a_call_that_may_be_repeated_runs_again_and_the_test_sees_it() -> None:
+    with Team(tools=[tool(brew, idempotent=True)]) as team:
+        team.agent("cook")
+        team.says("cook", call("brew", cups=1), "Done.")
+        task = team.begin("cook", "go")
+        team.until(lambda: team.runs("brew"))
+        team.kill_and_restart()
+        team.ended(task)
+        assert len(team.runs("brew")) == 2
+        assert [each.state for each in team.calls("brew")] == [StepState.DONE]
+
+
 def test_nothing_of_a_killed_process_goes_on() -> None:
     ticks: list[str] = []
 
@@ -298,6 +310,9 @@ def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
         team.says("ann", call("forever"))
         with pytest.raises(StuckError, match=r"within 1 d of virtual time.* ann works on user_prompt since"):
             team.send("ann", "go")
+        with pytest.raises(StuckError, match="Nothing is left that could happen"):
+            team.until(lambda: team.mail("user"))
+        team.begin("clerk", "Once more.", timeout_seconds=60)
         with pytest.raises(StuckError, match="within 5 s"):
             team.until(lambda: team.mail("user"), within="5s")
         with pytest.raises(StuckError, match="ann has no question"):
