@@ -82,8 +82,8 @@ async def replay(
     thing that an agent does otherwise than recorded.
     """
     from ai_whisperer.cli.racing import first_of
-    from ai_whisperer.cli.signals import until_asked_to_leave
     from ai_whisperer.cli.recordings import Choices, Outcome, are_recordings, play_recordings
+    from ai_whisperer.cli.signals import until_asked_to_leave
     from ai_whisperer.replay.junit import cases_of
     from ai_whisperer.replay.junit import junit as as_junit
     from ai_whisperer.replay.script import read_script

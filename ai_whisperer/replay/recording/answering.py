@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ from ai_whisperer.replay.recording.asking import digest_of
 from ai_whisperer.replay.recording.format import Agent, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.tools.function import Tool, ToolContext
+
+_S = TypeVar("_S", bound=msgspec.Struct)
 
 _NO_WINDOW = 1_000_000_000
 """Of an agent whose conversations were never made shorter nobody knows how much its model takes; it was enough."""
@@ -209,5 +211,5 @@ def actual_result(result: ToolResult, actual: Callable[[str], str]) -> ToolResul
     return _through(result, actual)
 
 
-def _through(value: msgspec.Struct, change: Callable[[str], str]):  # type: ignore[no-untyped-def]
+def _through(value: _S, change: Callable[[str], str]) -> _S:
     return msgspec.json.decode(change(msgspec.json.encode(value).decode()), type=type(value))

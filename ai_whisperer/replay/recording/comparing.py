@@ -1,8 +1,8 @@
 """Whether the log of a run is the one that was recorded.
 
 Entries are compared strand by strand: what a task does, each of its tool calls, what an agent goes through, the order
-of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between strands it may be
-another, as it is between things that happen at the same time.
+of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between
+strands it may be another, as it is between things that happen at the same time.
 
 Not compared are numbers and times (a timer fires a little late), what only the provider or the machine causes, and how
 often the process had been started.
@@ -175,7 +175,7 @@ class LogComparison:
         return Difference(
             kind="missing",
             place=_place(first.params),
-            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now; {len(left)} are missing.",
+            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now.",
             seq=first.seq,
             diff=diff_of(_shown(first.name, comparable(first.name, first.params)), ""),
         )

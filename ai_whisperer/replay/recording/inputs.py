@@ -1,14 +1,14 @@
 """What came from outside, read from the log: each call of a person or a program, with the arguments that it had.
 
-The log tells what was decided, in groups: the entries of one call have one cause and one time. One entry of a group leads,
-the others follow from it.
+The log tells what was decided, in groups: the entries of one call have one cause and one time. One entry of a group
+leads, the others follow from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -53,7 +53,15 @@ class Group:
         return (name, agent_id) in self._told
 
 
-_Reader = Callable[[Rows, Notification, Group], Found | None]
+class Told(NamedTuple):
+    """An entry, with the group that it stands in and the rows that it tells of."""
+
+    rows: Rows
+    note: Notification
+    group: Group
+
+
+_Reader = Callable[[Told], Found | None]
 
 
 class Lead(msgspec.Struct, frozen=True):
@@ -124,8 +132,8 @@ _MOST_TAKEN_UP = 10_000
 def _gone(note: Notification) -> RecordingError:
     what = _GONE[note.name].format_map(note.params)
     return RecordingError(
-        f"This session cannot be recorded beyond entry {note.seq - 1} of its log: then {what}, and what that was is not "
-        f"kept. Record what came before: --to {note.seq - 1}."
+        f"This session cannot be recorded beyond entry {note.seq - 1} of its log: then {what}, and what that was is "
+        f"not kept. Record what came before: --to {note.seq - 1}."
     )
 
 
@@ -138,7 +146,7 @@ def _leads_in(rows: Rows, group: Group) -> Iterator[Lead]:
         if note.name in _STOPPED_WITH and group.tells("agent.stopped", agent_id):
             continue
         reader = _READERS.get(note.name)
-        found = None if reader is None else reader(rows, note, group)
+        found = None if reader is None else reader(Told(rows, note, group))
         if found is not None:
             first = group.notes[since] if note.name in _LATE else note
             since = index + 1
@@ -156,69 +164,71 @@ def own_id(given: str) -> str | None:
     return None if is_drawn(given) else given
 
 
-def _created(rows: Rows, note: Notification, group: Group) -> Found:
-    agent_id = note.params["agentId"]
-    if agent_id not in rows.agents:
+def _created(told: Told) -> Found:
+    agent_id = told.note.params["agentId"]
+    if agent_id not in told.rows.agents:
         raise RecordingError(
-            f"Agent '{agent_id}' is in the log of session '{rows.session_id}' and not among its agents. What it was is "
-            "not kept, so the session cannot be recorded."
+            f"Agent '{agent_id}' is in the log of session '{told.rows.session_id}' and not among its agents. What it was "
+            "is not kept, so the session cannot be recorded."
         )
-    return "create_agent", {"agent_id": agent_id, "auto_start": group.tells("agent.started", agent_id)}
+    return "create_agent", {"agent_id": agent_id, "auto_start": told.group.tells("agent.started", agent_id)}
 
 
-def _started(rows: Rows, note: Notification, group: Group) -> Found:
-    agent_id = note.params["agentId"]
+def _started(told: Told) -> Found:
+    agent_id = told.note.params["agentId"]
     return "start_agent", {
         "agent_id": agent_id,
-        "redefined": True if group.tells("agent.redefined", agent_id) else None,
+        "redefined": True if told.group.tells("agent.redefined", agent_id) else None,
     }
 
 
 def _agent_call(call: str, *, reason: bool) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Group) -> Found | None:
-        if group.has("limits.changed"):
+    def read(told: Told) -> Found | None:
+        if told.group.has("limits.changed"):
             return None  # an agent that waited for it goes on
-        told = {"reason": note.params["reason"]} if reason and note.params.get("reason") else {}
-        return call, {"agent_id": note.params["agentId"], **told}
+        why = {"reason": told.note.params["reason"]} if reason and told.note.params.get("reason") else {}
+        return call, {"agent_id": told.note.params["agentId"], **why}
 
     return read
 
 
-def _paused(rows: Rows, note: Notification, group: Group) -> Found:
+def _paused(told: Told) -> Found:
     cut = any(
         each.name == "step.interrupted"
-        and each.params["agentId"] == note.params["agentId"]
-        and 0 <= each.at - note.at < 1
-        for each in rows.log[note.seq : note.seq + 50]
+        and each.params["agentId"] == told.note.params["agentId"]
+        and 0 <= each.at - told.note.at < 1
+        for each in told.rows.log[told.note.seq : told.note.seq + 50]
     )
     return "interrupt_agent" if cut else "pause_agent", {
-        "agent_id": note.params["agentId"],
-        "reason": note.params.get("reason") or None,
+        "agent_id": told.note.params["agentId"],
+        "reason": told.note.params.get("reason") or None,
     }
 
 
-def _slept(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params, action = note.params, note.params["action"]
+def _slept(told: Told) -> Found | None:
+    params, action = told.note.params, told.note.params["action"]
     if action == "sleep":
         until = params.get("sleepingUntil")
         by_wall = params.get("sleepingByWallClock")
         return "sleep_agent", {
             "agent_id": params["agentId"],
-            "duration_seconds": None if until is None or by_wall else round(until - group.offset - note.at, 6),
+            "duration_seconds": None
+            if until is None or by_wall
+            else round(until - told.group.offset - told.note.at, 6),
             "until": until if by_wall else None,
             "wake_events": params.get("wakeEvents") or None,
             "reason": params.get("reason") or None,
         }
-    if action != "wake" or group.has("mail.sent", "event.broadcast", "agent.resumed", "limits.changed"):
+    if action != "wake" or told.group.has("mail.sent", "event.broadcast", "agent.resumed", "limits.changed"):
         return None
-    if not group.tells("async.task.queued", params["agentId"]):
+    if not told.group.tells("async.task.queued", params["agentId"]):
         return None
     return "wake_agent", {"agent_id": params["agentId"], "reason": params.get("reason") or None}
 
 
-def _queued(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params = note.params
-    task = rows.tasks.get(params["taskId"])
+def _queued(told: Told) -> Found | None:
+    params = told.note.params
+    task = told.rows.tasks.get(params["taskId"])
     if "again" in params:
         return "retry_task", {"task": params["taskId"]}
     if params["kind"] == "compaction":
@@ -227,8 +237,8 @@ def _queued(rows: Rows, note: Notification, group: Group) -> Found | None:
         return None
     if task is None or task.erased_at is not None:
         raise RecordingError(
-            f"The task that entry {note.seq} of the log tells of was erased, so the session cannot be recorded. Record "
-            f"what came before: --to {note.seq - 1}."
+            f"The task that entry {told.note.seq} of the log tells of was erased, so the session cannot be recorded. "
+            f"Record what came before: --to {told.note.seq - 1}."
         )
     origin = task.origin
     return "send_task", {
@@ -245,19 +255,21 @@ def _queued(rows: Rows, note: Notification, group: Group) -> Found | None:
 
 
 def _of_task(call: str, *, reason: bool = False) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Group) -> Found:
-        told = {"reason": note.params["reason"]} if reason else {}
-        return call, {"task": note.params["taskId"], **told}
+    def read(told: Told) -> Found:
+        why = {"reason": told.note.params["reason"]} if reason else {}
+        return call, {"task": told.note.params["taskId"], **why}
 
     return read
 
 
-def _mailed(rows: Rows, note: Notification, group: Group) -> Found | None:
-    if note.params["sender"] != USER:
+def _mailed(told: Told) -> Found | None:
+    if told.note.params["sender"] != USER:
         return None
-    mail = rows.mails[note.params["mailId"]]
+    mail = told.rows.mails[told.note.params["mailId"]]
     if mail.erased_at is not None:
-        raise RecordingError(f"The mail of entry {note.seq} was erased. Record what came before: --to {note.seq - 1}.")
+        raise RecordingError(
+            f"The mail of entry {told.note.seq} was erased. Record what came before: --to {told.note.seq - 1}."
+        )
     priority = None if mail.priority == "normal" else str(mail.priority)
     if mail.reply_to is not None:
         reply = {"mail_id": mail.reply_to, "body": mail.body, "priority": priority, "reply_id": own_id(mail.id)}
@@ -272,21 +284,21 @@ def _mailed(rows: Rows, note: Notification, group: Group) -> Found | None:
     }
 
 
-def _marked(rows: Rows, note: Notification, group: Group) -> Found | None:
-    if note.params["agentId"] != USER or group.has("mail.sent", "async.task.dismissed", "async.task.queued"):
+def _marked(told: Told) -> Found | None:
+    if told.note.params["agentId"] != USER or told.group.has("mail.sent", "async.task.dismissed", "async.task.queued"):
         return None
-    return "mark_mail", {"mail_id": note.params["mailId"], "state": note.params["state"]}
+    return "mark_mail", {"mail_id": told.note.params["mailId"], "state": told.note.params["state"]}
 
 
-def _broadcast(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params = note.params
+def _broadcast(told: Told) -> Found | None:
+    params = told.note.params
     if params["sender"] != USER:
         return None
     return "broadcast_event", {"event": params["event"], "data": params["data"], "event_id": own_id(params["eventId"])}
 
 
-def _room(rows: Rows, note: Notification, group: Group) -> Found:
-    params = note.params
+def _room(told: Told) -> Found:
+    params = told.note.params
     if params["kind"] == "direct":
         return "open_chat", {"agent_id": params["members"][0]}
     made = {"members": params["members"], "title": params["title"], "hop_limit": params["hopLimit"]}
@@ -294,16 +306,16 @@ def _room(rows: Rows, note: Notification, group: Group) -> Found:
 
 
 def _member(call: str) -> _Reader:
-    return lambda rows, note, group: (call, {"room": note.params["roomId"], "agent_id": note.params["agentId"]})
+    return lambda told: (call, {"room": told.note.params["roomId"], "agent_id": told.note.params["agentId"]})
 
 
-def _posted(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params = note.params
+def _posted(told: Told) -> Found | None:
+    params = told.note.params
     if params["sender"] != USER:
         return None
-    message = rows.messages.get(params["messageId"])
+    message = told.rows.messages.get(params["messageId"])
     asked = () if message is None else message.asked.values()
-    origins = [task.origin for task_id in asked if (task := rows.tasks.get(task_id)) is not None]
+    origins = [task.origin for task_id in asked if (task := told.rows.tasks.get(task_id)) is not None]
     joins = any(origin is not None and origin.next_step for origin in origins)
     return "post_message", {
         "room": params["roomId"],
@@ -313,9 +325,9 @@ def _posted(rows: Rows, note: Notification, group: Group) -> Found | None:
     }
 
 
-def _scheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params = note.params
-    if params["agentId"] and group.tells("agent.redefined", params["agentId"]):
+def _scheduled(told: Told) -> Found | None:
+    params = told.note.params
+    if params["agentId"] and told.group.tells("agent.redefined", params["agentId"]):
         return None
     renamed = {"agent_id": "agentId", "interval_seconds": "intervalSeconds"}
     names = ("cron", "zone", "prompt", "event", "data", "missed", "wake")
@@ -323,42 +335,44 @@ def _scheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
     return "create_schedule", {**found, "schedule_id": own_id(params["scheduleId"])}
 
 
-def _rescheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
-    if note.params.get("reason"):
+def _rescheduled(told: Told) -> Found | None:
+    if told.note.params.get("reason"):
         return None
-    return "pause_schedule" if note.params["paused"] else "resume_schedule", {"schedule": note.params["scheduleId"]}
+    return "pause_schedule" if told.note.params["paused"] else "resume_schedule", {
+        "schedule": told.note.params["scheduleId"]
+    }
 
 
-def _unscheduled(rows: Rows, note: Notification, group: Group) -> Found | None:
-    agent_id = note.params["agentId"]
-    if agent_id and group.tells("agent.redefined", agent_id):
+def _unscheduled(told: Told) -> Found | None:
+    agent_id = told.note.params["agentId"]
+    if agent_id and told.group.tells("agent.redefined", agent_id):
         return None
-    return "delete_schedule", {"schedule": note.params["scheduleId"]}
+    return "delete_schedule", {"schedule": told.note.params["scheduleId"]}
 
 
-def _locked(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params = note.params
-    if params["taskId"] is not None or group.has("lock.released", "lock.broken"):
+def _locked(told: Told) -> Found | None:
+    params = told.note.params
+    if params["taskId"] is not None or told.group.has("lock.released", "lock.broken"):
         return None
     found = {"name": params["name"], "holder": None if params["holder"] == USER else params["holder"]}
-    return "acquire_lock", {**found, "ttl_seconds": round(params["expiresAt"] - note.at, 6)}
+    return "acquire_lock", {**found, "ttl_seconds": round(params["expiresAt"] - told.note.at, 6)}
 
 
-def _awaited(rows: Rows, note: Notification, group: Group) -> Found | None:
-    params = note.params
+def _awaited(told: Told) -> Found | None:
+    params = told.note.params
     if "waitId" not in params:
         return None
     found = {"name": params["name"], "holder": None if params["waiter"] == USER else params["waiter"]}
-    return "acquire_lock", {**found, "wait_seconds": round(params["deadlineAt"] - note.at, 6)}
+    return "acquire_lock", {**found, "wait_seconds": round(params["deadlineAt"] - told.note.at, 6)}
 
 
 def _lock(call: str) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Group) -> Found | None:
-        params = note.params
+    def read(told: Told) -> Found | None:
+        params = told.note.params
         if params["taskId"] is not None and call != "break_lock":
             return None
         if call == "renew_lock":
-            seconds = round(params["expiresAt"] - note.at, 6)
+            seconds = round(params["expiresAt"] - told.note.at, 6)
             return call, {"name": params["name"], "token": params["token"], "ttl_seconds": seconds}
         if call == "break_lock":
             return call, {"name": params["name"], "reason": params["reason"]}
@@ -368,23 +382,26 @@ def _lock(call: str) -> _Reader:
 
 
 def _approval(call: str) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Group) -> Found:
-        return call, {"approval_id": note.params["approvalId"], "reason": note.params["reason"] or None}
+    def read(told: Told) -> Found:
+        return call, {"approval_id": told.note.params["approvalId"], "reason": told.note.params["reason"] or None}
 
     return read
 
 
-def _answered(rows: Rows, note: Notification, group: Group) -> Found:
-    question = rows.questions[note.params["questionId"]]
+def _answered(told: Told) -> Found:
+    question = told.rows.questions[told.note.params["questionId"]]
     return "answer_question", {"question_id": question.id, "answer": question.answer}
 
 
-def _unanswered(rows: Rows, note: Notification, group: Group) -> Found:
-    return "refuse_question", {"question_id": note.params["questionId"], "reason": note.params["reason"] or None}
+def _unanswered(told: Told) -> Found:
+    return "refuse_question", {
+        "question_id": told.note.params["questionId"],
+        "reason": told.note.params["reason"] or None,
+    }
 
 
-def _limited(rows: Rows, note: Notification, group: Group) -> Found:
-    params = note.params
+def _limited(told: Told) -> Found:
+    params = told.note.params
     if params["scope"] == "server":
         return "take_server_limits", {"limits": params["limits"]}
     return "set_limits", {"limits": params["limits"], "agent_id": params["agentId"]}

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.domain.clock import Clock, IdSource
 from ai_whisperer.domain.tasks import Budget
@@ -24,13 +26,17 @@ from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool
 
-CALLS = frozenset(
-    "create_agent start_agent pause_agent interrupt_agent resume_agent stop_agent sleep_agent wake_agent send_task "
-    "cancel_task retry_task dismiss_task compact_context send_mail reply_mail mark_mail broadcast_event create_room "
-    "open_chat add_member remove_member post_message create_schedule pause_schedule resume_schedule delete_schedule "
-    "acquire_lock renew_lock release_lock break_lock approve refuse answer_question refuse_question set_limits "
-    "take_server_limits".split()
-)
+_WORDS = """
+create_agent start_agent pause_agent interrupt_agent resume_agent stop_agent sleep_agent wake_agent
+send_task cancel_task retry_task dismiss_task compact_context
+send_mail reply_mail mark_mail broadcast_event
+create_room open_chat add_member remove_member post_message
+create_schedule pause_schedule resume_schedule delete_schedule
+acquire_lock renew_lock release_lock break_lock
+approve refuse answer_question refuse_question
+set_limits take_server_limits
+"""
+CALLS = frozenset(_WORDS.split())
 """What an input may call."""
 
 
@@ -66,15 +72,12 @@ class Performance:
         self._calls: dict[asyncio.Task[Any], Input] = {}
 
     async def open(self) -> None:
-        granted = {name for each in self._definitions.values() for name in each.folders}
-        for name in granted:
-            Path(self._folder.name, name).mkdir(parents=True, exist_ok=True)
         self._manager = AsyncAgentSessionManager(
             store=self._store,
             session_id=self._recording.header.session,
             tools=self._tools,
             agent_tools=self._agent_tools,
-            folders={name: Path(self._folder.name, name) for name in granted},
+            folders=self._folders(),
             model_factory=self._model_factory,
             templates=RecordedTemplates(self._recording),
             limits=self._limits(),
@@ -83,6 +86,13 @@ class Performance:
             ids=self._ids,
         )
         await self._manager.open()
+
+    def _folders(self) -> dict[str, Path]:
+        """Empty folders under the names of those that agents were granted."""
+        granted = {name for each in self._definitions.values() for name in each.folders}
+        for name in granted:
+            Path(self._folder.name, name).mkdir(parents=True, exist_ok=True)
+        return {name: Path(self._folder.name, name) for name in granted}
 
     def _limits(self) -> dict[str, Any]:
         """Those that were stated; what the session stated is made again by the inputs that changed it."""
@@ -121,6 +131,11 @@ class Performance:
                 fail_session(manager._open[0], ClosedError("The process of the recording died here."))  # noqa: SLF001
                 self._store.unlisten(manager.session_id)
                 self._on_death()
+
+    def end(self) -> None:
+        """The run is over, and nothing of it is left."""
+        self.kill()
+        self._folder.cleanup()
 
     def begin(self, made: Input, arguments: dict[str, Any]) -> None:
         """Make an input. Some wait for long, for a lock for instance: `refusal` tells of those that have failed."""
@@ -193,8 +208,6 @@ class RecordedTemplates(TemplateLibrary):
 
 def _named_in(recording: Recording) -> Iterable[tuple[str, str]]:
     """Which templates agents named when they created others."""
-    import msgspec
-
     for reply in recording.replies:
         for call in () if reply.answer is None else reply.answer.tool_calls:
             if call.name == "create_agent":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from itertools import pairwise
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from itertools import pairwise
+from typing import NoReturn, cast
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from ai_whisperer.replay.recording.answering import (
     tools_for,
     window_of,
 )
-from ai_whisperer.replay.recording.asking import Asking, digest_of
+from ai_whisperer.replay.recording.asking import Asking, digest_of, told_tools
 from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
@@ -33,13 +33,14 @@ from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import Performance
-from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.replay_store import ReplayStore
+from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.simulation import VirtualClock
 from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.registry import machine_tools
 
 Event = Input | Reply | Result
 
@@ -115,14 +116,15 @@ class Run:
                 self.difference = self.comparison.missing()
         finally:
             self._stopped = True
-            self._performance.kill()
+            self._performance.end()
             await self._loop.settled()
             await store.close()
 
     def _timeline(self) -> Sequence[Event]:
         recorded = self._recording
         events: list[Event] = [*recorded.inputs]
-        events += [each for each in (*recorded.replies, *recorded.results) if each.seq]
+        events += [reply for reply in recorded.replies if reply.seq]
+        events += [result for result in recorded.results if result.seq]
         events.sort(key=lambda event: event.seq)
         ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
         in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
@@ -217,12 +219,12 @@ class Run:
         recorded = self._replies.get((key, request.attempt))
         if recorded is None:
             self._stop(Difference(kind="request", place=place, what="is asked now and was not recorded.", key=key))
-            return await self._never()
+            await self._never()
         difference = self._requests.compare(recorded, asked, self._asking.bodies, place=place)
         if difference is not None:
             self._stop(difference)
         if recorded.interrupted or difference is not None:
-            return await self._never()
+            await self._never()
         await self._turn(_name(recorded))
         return actual_reply(recorded, self._paths.actual)
 
@@ -236,13 +238,13 @@ class Run:
         known = self._results.get(key, ())
         if number >= len(known):
             self._stop(Difference(kind="call", place=place, what="is made now and was not recorded.", key=key))
-            return await self._never()
+            await self._never()
         recorded = known[number]
         causal = self._paths.causal(arguments)
         if (recorded.tool, recorded.arguments) != (tool.name, digest_of(causal)):
             what = f"was recorded as a call of {recorded.tool}" if recorded.tool != tool.name else "has other arguments"
             self._stop(Difference(kind="call", place=place, what=f"{what}: now {causal}", key=key, seq=recorded.seq))
-            return await self._never()
+            await self._never()
         brought = recorded.result
         if self._live_tools:
             with self._loop.for_real():
@@ -250,7 +252,7 @@ class Run:
         elif brought is not None:
             brought = actual_result(brought, self._paths.actual)
         if brought is None or not recorded.seq:
-            return await self._never()
+            await self._never()
         await self._turn(_name(recorded))
         return brought
 
@@ -262,8 +264,10 @@ class Run:
             if self._waiting.get(name) is waiter:
                 del self._waiting[name]
 
-    async def _never(self) -> Any:
-        await self._loop.create_future()
+    async def _never(self) -> NoReturn:
+        """Wait until the run is over."""
+        while True:
+            await self._loop.create_future()
 
     def _model(self, name: str) -> Model:
         if self._models is not None:
@@ -278,13 +282,18 @@ class Run:
 
     def _missing_tools(self) -> None:
         """Who says which tools there are now says which are gone."""
-        known = {*self._tools, *(tool.name for tool in self._recording.tools if tool.spec is None)}
-        from ai_whisperer.tools.registry import machine_tools
-
-        gone = [tool.name for tool in self._recording.tools if tool.name not in known | machine_tools().keys()]
+        told = {tool.name for tool in self._recording.tools if tool.spec is not None}
+        gone = sorted(told - self._tools.keys() - machine_tools().keys())
         if self._tools and gone:
             what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record anew."
             self._stop(Difference(kind="tool", place="the tools", what=what))
+
+    def _as_told(self, recorded: RecordedTool) -> RecordedTool:
+        """The tool as models are told of it now."""
+        tool = self._tools.get(recorded.name)
+        if tool is None or recorded.spec is None:
+            return recorded
+        return replace(recorded, spec=tool.spec, digest=digest_of(told_tools((tool.spec,))))
 
     def as_asked(self) -> Recording:
         """The recording with what is asked and told now."""
@@ -296,6 +305,7 @@ class Run:
         bodies = {**self._recording.bodies, **self._asking.bodies}
         return replace(
             self._recording,
+            tools=tuple(self._as_told(tool) for tool in self._recording.tools),
             replies=replies,
             bodies={digest: bodies[digest] for digest in used if digest in bodies},
         )

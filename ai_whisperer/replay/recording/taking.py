@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ai_whisperer.core.shown import READ_RESULT
 from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
@@ -25,7 +26,7 @@ from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.rows import Rows, read_rows
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import AnyFunction, as_tools
-from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, READ_RESULT, machine_tools
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, machine_tools
 from ai_whisperer.version import __version__
 
 _INSIDE = {*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT}

@@ -1,7 +1,7 @@
 """The event loop of a replay: time stands still until it is told to go on, so that all happens in a chosen order.
 
-Timers fire when they are let: a timer of the recorded session may have fired a moment late, after something else. What is
-done for real takes real time.
+Timers fire when they are let: a timer of the recorded session may have fired a moment late, after something else. What
+is done for real takes real time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import Context
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, TypeVar, TypeVarTuple
 
 from ai_whisperer.testing.simulation import SimulationLoop, SimulationStalledError
 
@@ -41,8 +41,8 @@ class ReplayLoop(SimulationLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[[Unpack[_Ts]], object],
-        *args: Unpack[_Ts],
+        callback: Callable[[*_Ts], object],
+        *args: *_Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         timer = asyncio.TimerHandle(when, callback, args, self, context)
