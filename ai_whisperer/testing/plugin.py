@@ -96,7 +96,7 @@ def pytest_runtest_makereport(
     report = yield
     if call.when == "call" and report.passed:
         item.stash[_PASSED] = True
-    made = item.stash.get(_TEAM, None) if report.failed and call.when == "call" else None
+    made = item.stash.get(_TEAM, None) if report.failed else None
     if made is not None:
         from ai_whisperer.testing.story import story_of
 

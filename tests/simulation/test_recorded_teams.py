@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import InvalidInputError, RecordingError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.replay.recording import read_recording
+from ai_whisperer.replay.recording import read_recording, record, session_store, write_recording
 from ai_whisperer.testing.playback import NotRecordedError, Playback
 from ai_whisperer.testing.team import Team
 from ai_whisperer.testing.words import Speaker, UnsaidError, call
@@ -175,6 +176,50 @@ def test_personal_data_is_scrubbed_and_the_test_goes_on_with_it(tmp_path: Path) 
             assert team.ask("clerk", "For Ada pay 7") == "Paid: receipt 1"
     assert "Ada" not in (tmp_path / "shop.wrec").read_text()
     assert read_recording(tmp_path / "shop.wrec").header.notes == ()
+
+
+def test_a_session_that_was_recorded_in_production_answers_for_the_same_tasks(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "rules:\n"
+        "  - {agent: boss, turn: 0, tools: [{name: send_mail, arguments: {to_agent: clerk, subject: Go, body: Go}}]}\n"
+        "  - {agent: clerk, turn: 0, tools: [{name: pay, arguments: {invoice: '7'}}]}\n"
+        "  - {text: Done.}\n"
+    )
+    shop = Shop()
+
+    async def produce() -> None:
+        async with AsyncAgentSessionManager(tmp_path / "data", model=f"scripted:{rules}", tools=[shop.pay]) as manager:
+            for agent in ("boss", "clerk"):
+                await manager.create_agent(agent)
+            await manager.run_task("boss", "Let the clerk pay.")
+            await manager.at_rest()
+        async with session_store(tmp_path / "data", "default") as store:
+            write_recording(await record(store, tools=[shop.pay]), tmp_path / "shop.wrec")
+
+    asyncio.run(produce())
+    assert shop.paid == ["7"]
+    with Team(tools=[shop.pay], recording="shop.wrec", folder=tmp_path) as team:
+        for agent in ("boss", "clerk"):
+            team.agent(agent)
+        assert team.ask("boss", "Let the clerk pay.") == "Done."
+        assert [each.result for each in team.calls("pay")] == ["receipt 1"]
+        assert team.answers("clerk") == ["Done."]
+    assert shop.paid == ["7"]
+
+
+def test_a_recorded_tool_of_the_machine_needs_no_machine(tmp_path: Path) -> None:
+    def run_command(command: str) -> str:
+        """Run a command."""
+        return f"ran {command}"
+
+    def says(request: ModelRequest) -> Answer | str:
+        return results_of(request)[0] if round_of(request) else call("run_command", command="make")
+
+    for mode, tools in (("all", [run_command]), ("none", [])):
+        with Team(words=says, tools=tools, recording=Playback(tmp_path / "a.wrec", mode, ignore=["tools"])) as team:
+            team.agent("ann", tools=["run_command"])
+            assert team.ask("ann", "Make it.") == "ran make"
 
 
 def test_a_recording_that_is_not_there_and_a_mode_that_is_none_are_explained(tmp_path: Path) -> None:
