@@ -79,6 +79,30 @@ def is_from_outside(cause: str) -> bool:
 
 def leads_of(rows: Rows) -> Iterator[Lead]:
     """The inputs in the order of the log. Raises `RecordingError` for what cannot be recorded."""
+    leads = list(_leads(rows))
+    trees: dict[tuple[str, float, str], list[Lead]] = {}
+    for lead in leads:
+        if lead.call == "cancel_task":
+            trees.setdefault((lead.note.cause, lead.note.at, lead.arguments["reason"]), []).append(lead)
+    for lead in leads:
+        if lead.call != "cancel_task":
+            yield lead
+            continue
+        together = trees[lead.note.cause, lead.note.at, lead.arguments["reason"]]
+        root = _root_of([each.arguments["task"] for each in together], rows)
+        if len(together) == 1 or root is None:
+            yield lead
+        elif together[0] is lead:
+            yield Lead(lead.note, "cancel_tree", {**lead.arguments, "task": root})
+
+
+def _root_of(tasks: Sequence[str], rows: Rows) -> str | None:
+    """The one of these tasks that caused all others; None if there is none."""
+    roots = [each for each in tasks if not (each in rows.tasks and rows.tasks[each].parent_id in tasks)]
+    return roots[0] if len(roots) == 1 else None
+
+
+def _leads(rows: Rows) -> Iterator[Lead]:
     closes = dict(_closes(rows.log))
     offset = 0
     for (cause, _), notes in groupby(rows.log, key=lambda note: (note.cause, note.at)):
@@ -113,7 +137,7 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
         if any(taken_up):
             continue
         first = index
-        while first and log[first - 1].name in _ENDS and note.at - log[first - 1].at < _GRACE_SECONDS:
+        while first and log[first - 1].name in _ENDS and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
             first -= 1
         if any(_is_cut_short(each) for each in log[first:index]):
             yield log[first].seq, note.seq

@@ -28,7 +28,7 @@ from ai_whisperer.tools.function import Tool
 
 _WORDS = """
 create_agent start_agent pause_agent interrupt_agent resume_agent stop_agent sleep_agent wake_agent
-send_task cancel_task retry_task dismiss_task compact_context
+send_task cancel_task cancel_tree retry_task dismiss_task compact_context
 send_mail reply_mail mark_mail broadcast_event
 create_room open_chat add_member remove_member post_message
 create_schedule pause_schedule resume_schedule delete_schedule
