@@ -76,11 +76,18 @@ def team(request: pytest.FixtureRequest, team_seed: int) -> Iterator[Team]:
         )
     if wrong is not None:
         pytest.fail(wrong, pytrace=False)
+    from ai_whisperer.errors import InvalidInputError
     from ai_whisperer.testing.team import Team
 
     settings = {"folder": request.path.parent, **settings, "seed": team_seed}
     settings.pop("seeds", None)
-    made = Team(**settings, recording=_playback_of(request))
+    playback = _playback_of(request)
+    try:
+        made = Team(**settings, recording=playback)
+    except InvalidInputError as error:
+        wrong = error.message
+    if wrong is not None:
+        pytest.fail(f"The marker `team` of {request.node.name}: {wrong}", pytrace=False)
     request.node.stash[_TEAM] = made
     try:
         yield made

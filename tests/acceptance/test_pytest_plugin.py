@@ -74,6 +74,10 @@ async def test_in_a_coroutine(team):
 @pytest.mark.team(seeds="many")
 def test_with_a_bad_seed(team):
     pass
+
+@pytest.mark.team(sed=3)
+def test_with_a_misspelt_seed(team):
+    pass
 """
 
 
@@ -81,10 +85,11 @@ def test_a_newcomers_tests_run_and_what_fails_is_told(pytester: pytest.Pytester)
     pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=TESTS)
     pytester.maketxtfile(talk="clerk: Hi.\nexpect clerk is Hello.")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
-    result.assert_outcomes(passed=5, failed=1, errors=2)
+    result.assert_outcomes(passed=5, failed=1, errors=3)
     result.stdout.fnmatch_lines(["*Not paid.*", "*what the team did*", "* clerk *pay*", "*was never asked for 1 of*"])
     result.stdout.fnmatch_lines(["*test_in_a_coroutine cannot be `async def`*"])
     result.stdout.fnmatch_lines(["*seeds of the marker `team` must be a whole number from 1 on, not 'many'*"])
+    result.stdout.fnmatch_lines(["*test_with_a_misspelt_seed: A team has no setting 'sed'. Did you mean 'seed'? *"])
 
 
 RECORDED = """

@@ -378,6 +378,10 @@ def test_misuse_is_explained() -> None:
             team.provide(pay)
     with pytest.raises(StateError, match="its test is over"):
         team.mail()
+    with pytest.raises(InvalidInputError, match=r"no setting 'latncy'\. Did you mean 'latency'\? It has: words, tools"):
+        Team(latncy=5)
+    with Team(folders={"x": "/nowhere"}) as team, pytest.raises(InvalidInputError, match="is not there"):
+        team.agent("ann")
     with pytest.raises(InvalidInputError, match="5 cannot speak for models"):
         Team(words=5)  # type: ignore[arg-type]
 
