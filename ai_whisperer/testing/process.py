@@ -13,7 +13,7 @@ from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.moments import duration
 from ai_whisperer.core.sleeping import seconds_of as moment_of
 from ai_whisperer.errors import StateError
-from ai_whisperer.models.base import ModelFactory
+from ai_whisperer.models.base import Model
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError, VirtualClock
@@ -40,7 +40,7 @@ class SimulatedProcess:
     def __init__(
         self,
         *,
-        models: ModelFactory,
+        model: Model,
         provided: Callable[[], Mapping[str, Any]],
         seed: int = 0,
         start: float | str | datetime = EPOCH,
@@ -51,7 +51,7 @@ class SimulatedProcess:
         """`provided` is asked at each start for settings of the manager that may change; `settings` stay."""
         self.seed = seed
         self.patience_seconds = seconds_of(patience)
-        self._models = models
+        self._model = model
         self._provided = provided
         self._settings = {"templates": (), **checked_settings(settings)}
         self.session_id = str(settings.get("session_id", "default"))
@@ -206,7 +206,7 @@ class SimulatedProcess:
             manager = AsyncAgentSessionManager(
                 store=store,
                 work=self._disk.folder / "files",
-                model_factory=self._models,
+                model_factory=self._model_named,
                 clock=self._clock,
                 random=random.Random(self._random.getrandbits(32)),  # noqa: S311
                 **{**self._settings, **self._provided()},
@@ -217,6 +217,11 @@ class SimulatedProcess:
             raise
         self._session = manager
         self._is_down = False
+
+    def _model_named(self, name: str) -> Model:
+        """What answers for the model of that name: the same for all."""
+        del name
+        return self._model
 
     async def _hear(self, store: Store) -> None:
         """Look at what is in a store before the session is opened on it."""

@@ -28,6 +28,7 @@ from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.errors import StateError
+from ai_whisperer.models.base import Model
 from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
 from ai_whisperer.replay.script import Script
 from ai_whisperer.store.base import Store
@@ -96,7 +97,7 @@ class Team(ReadableProcess):
         self._tools = self._watched.watch(tools)
         self._own_tools: dict[str, list[Tool]] = {}
         super().__init__(
-            models=self._words.model,
+            model=self._words.model(""),
             provided=self._provided_tools,
             seed=seed,
             start=start,
@@ -291,6 +292,9 @@ class Team(ReadableProcess):
 
     def _all_tools(self) -> list[Tool]:
         return [*self._tools, *(tool for own in self._own_tools.values() for tool in own)]
+
+    def _model_named(self, name: str) -> Model:
+        return self._words.model(name)
 
     async def _hear(self, store: Store) -> None:
         if self._playback is not None:
