@@ -64,8 +64,8 @@ class Team(ReadableProcess):
     model. `tools` are functions that all agents can be granted. A `seed` brings the same run again, another one
     another order of what happens at the same time. `latency` is how long models take, `start` is when time begins,
     `patience` how much virtual time a wait may take. Scripts and recordings are looked for in `folder`. A `recording`
-    answers for models and tools where `says` has said nothing; a `Playback` with a mode may also make one. More
-    settings are those of `AsyncAgentSessionManager`.
+    answers for models and tools where `says` has said nothing; a `Playback` with a mode may also make one, and then
+    asks `model` for real. More settings are those of `AsyncAgentSessionManager`.
     """
 
     def __init__(
@@ -79,8 +79,10 @@ class Team(ReadableProcess):
         patience: Length = PATIENCE,
         folder: str | Path = ".",
         recording: Playback | str | Path | None = None,
+        model: str | None = None,
         **settings: Any,
     ) -> None:
+        self._model_name = {} if model is None else {"model": model}
         self._folder = Path(folder)
         if isinstance(recording, str | Path):
             from ai_whisperer.testing.playback import Playback
@@ -98,7 +100,7 @@ class Team(ReadableProcess):
         self._own_tools: dict[str, list[Tool]] = {}
         super().__init__(
             model=self._words.model(""),
-            provided=self._provided_tools,
+            provided=self._provided_now,
             seed=seed,
             start=start,
             patience=patience,
@@ -285,10 +287,10 @@ class Team(ReadableProcess):
         """Who speaks; rules are looked for in the folder."""
         return self._folder / speaker if isinstance(speaker, str | os.PathLike) else speaker
 
-    def _provided_tools(self) -> dict[str, Any]:
+    def _provided_now(self) -> dict[str, Any]:
         known = {tool.name for tool in self._all_tools()}
         recorded = [] if self._playback is None else self._playback.stand_ins(known)
-        return {"tools": [*self._tools, *recorded], "agent_tools": self._own_tools}
+        return {"tools": [*self._tools, *recorded], "agent_tools": self._own_tools, **self._model_name}
 
     def _all_tools(self) -> list[Tool]:
         return [*self._tools, *(tool for own in self._own_tools.values() for tool in own)]

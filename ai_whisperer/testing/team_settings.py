@@ -15,9 +15,9 @@ from ai_whisperer.errors import InvalidInputError
 Length = float | str | timedelta
 """A length of time: seconds, a text such as `2h` or `1h 30min`, or a `timedelta`."""
 
-_SIMULATED = ("data", "store", "work", "model_factory", "clock", "random", "page", "tools", "agent_tools")
+_SIMULATED = ("data", "store", "work", "model_factory", "clock", "random", "page", "tools", "agent_tools", "model")
 """What of a manager the simulation decides."""
-_OWN_SETTINGS = ("words", "tools", "seed", "latency", "start", "patience", "folder", "recording")
+_OWN_SETTINGS = ("words", "tools", "seed", "latency", "start", "patience", "folder", "recording", "model")
 
 
 def seconds_of(length: Length) -> float:
