@@ -6,17 +6,32 @@ Nothing else of the package is loaded before a test uses the fixture.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
     from ai_whisperer.testing.team import Team
 
 _SEEDED = "team_seed"
 _SHOWN_EVENTS = 60
 _TEAM = pytest.StashKey["Team"]()
+_PASSED = pytest.StashKey[bool]()
+_SETTINGS = ("mode", "ignore", "scrub")
+_MODES = ("none", "once", "new", "all")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("whisperer", "teams of AI Whisperer").addoption(
+        "--recordings",
+        choices=_MODES,
+        help="What tests with the marker `recording` ask for real: none, nothing (what is not recorded fails); once, "
+        "all of a recording that is not there yet; new, what is missing or has changed; all, everything anew. It goes "
+        "before the mode of the marker.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,6 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "team(seed=0, seeds=1, **settings): settings of the fixture `team`; with seeds=20 the test runs with 20 seeds, "
         "each another order of what happens at the same time.",
+    )
+    config.addinivalue_line(
+        "markers",
+        "recording(path, mode='none', ignore=(), scrub=None): models and tools of the fixture `team` answer from the "
+        "recording beside the test file; see --recordings for the modes.",
     )
 
 
@@ -56,13 +76,23 @@ def team(request: pytest.FixtureRequest, team_seed: int) -> Iterator[Team]:
         )
     if wrong is not None:
         pytest.fail(wrong, pytrace=False)
+    from ai_whisperer.errors import InvalidInputError
     from ai_whisperer.testing.team import Team
 
     settings = {"folder": request.path.parent, **settings, "seed": team_seed}
     settings.pop("seeds", None)
-    with Team(**settings) as made:
-        request.node.stash[_TEAM] = made
+    playback = _playback_of(request)
+    try:
+        made = Team(**settings, recording=playback)
+    except InvalidInputError as error:
+        wrong = error.message
+    if wrong is not None:
+        pytest.fail(f"The marker `team` of {request.node.name}: {wrong}", pytrace=False)
+    request.node.stash[_TEAM] = made
+    try:
         yield made
+    finally:
+        made.close(keep=request.node.stash.get(_PASSED, False))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,7 +101,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell what the team did when its test fails."""
     report = yield
-    made = item.stash.get(_TEAM, None) if report.failed and call.when == "call" else None
+    if call.when == "call" and report.passed:
+        item.stash[_PASSED] = True
+    made = item.stash.get(_TEAM, None) if report.failed else None
     if made is not None:
         from ai_whisperer.testing.story import story_of
 
@@ -79,6 +111,36 @@ def pytest_runtest_makereport(
         if told:
             report.sections.append(("what the team did", told))
     return report
+
+
+def _playback_of(request: pytest.FixtureRequest) -> Playback | None:
+    """The recording that the nearest marker names."""
+    marker = request.node.get_closest_marker("recording")
+    if marker is None:
+        return None
+    from ai_whisperer.errors import InvalidInputError
+    from ai_whisperer.testing.playback import Playback
+
+    try:
+        path, settings = _recording_in(*marker.args, **marker.kwargs)
+        mode = settings.pop("mode", "none")
+        return Playback(request.path.parent / path, request.config.getoption("--recordings") or mode, **settings)
+    except (InvalidInputError, TypeError) as error:
+        wrong = str(error)
+    pytest.fail(f"The marker `recording` of {request.node.name}: {wrong}", pytrace=False)
+
+
+def _recording_in(path: str | os.PathLike[str], **settings: Any) -> tuple[str | os.PathLike[str], dict[str, Any]]:
+    from ai_whisperer.choices import nearest
+
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"it takes the path of a recording, such as 'team.wrec', not {path!r}")
+    for name in settings:
+        if name not in _SETTINGS:
+            near = nearest(name, _SETTINGS)
+            meant = "" if near is None else f" Did you mean '{near}'?"
+            raise TypeError(f"it has no '{name}'.{meant} There are: {', '.join(_SETTINGS)}.")
+    return path, settings
 
 
 def _settings_of(node: pytest.Item | pytest.Collector) -> dict[str, Any]:

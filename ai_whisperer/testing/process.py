@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from ai_whisperer import AsyncAgentSessionManager
-from ai_whisperer.core.moments import duration, seconds_in
+from ai_whisperer.core.moments import duration
 from ai_whisperer.core.sleeping import seconds_of as moment_of
-from ai_whisperer.errors import InvalidInputError, StateError
+from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import Model
+from ai_whisperer.store.base import Store
 from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError, VirtualClock
 from ai_whisperer.testing.stuck import StuckError, who_waits
 from ai_whisperer.testing.team_loop import TeamLoop
+from ai_whisperer.testing.team_settings import Length, checked_settings, seconds_of
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
 _T = TypeVar("_T")
-
-Length = float | str | timedelta
-"""A length of time: seconds, a text such as `2h` or `1h 30min`, or a `timedelta`."""
 
 PATIENCE = "1d"
 _IMPATIENCE = "the patience of the test is over"
@@ -59,7 +57,8 @@ class SimulatedProcess:
         self.patience_seconds = seconds_of(patience)
         self._model = model
         self._provided = provided
-        self._settings = {"templates": (), **settings}
+        self._settings = {"templates": (), **checked_settings(settings)}
+        self.session_id = str(settings.get("session_id", "default"))
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         seed_of_disk = self._random.getrandbits(32)
         self._disk = disk or SimulatedDisk(seed_of_disk, slowest_commit_seconds=slowest_commit_seconds)
@@ -128,6 +127,12 @@ class SimulatedProcess:
             self.session  # noqa: B018 - timers run only in an open session
         self._alive_loop().run_until_complete(asyncio.sleep(seconds))
 
+    def due_in(self) -> float | None:
+        """In how many seconds something is due; None if nothing is left that could happen."""
+        if not self._is_down:
+            self.session  # noqa: B018 - timers run only in an open session
+        return self._alive_loop().due_in()
+
     def start(self) -> None:
         """Open the session, after a kill on what the disk has. It is opened by itself when it is first needed."""
         self._check_usable()
@@ -171,12 +176,16 @@ class SimulatedProcess:
                     self._run(self._session.close(grace_seconds=0), self.patience_seconds)
                 self.die()
             self._bury()
+            self._keep()
         finally:
             self._is_closed = True
             for loop, tasks in self._dead:
                 _end(loop, tasks)
             self._dead.clear()
             self._disk.close()
+
+    def _keep(self) -> None:
+        """Keep what is to be kept of the disk before it is removed."""
 
     def die(self) -> None:
         """Kill the process from within a coroutine that runs in it: nothing runs any more when that returns."""
@@ -196,17 +205,31 @@ class SimulatedProcess:
 
     async def open(self) -> None:
         """Open the session in the loop that runs."""
-        manager = AsyncAgentSessionManager(
-            store=self._disk.open(),
-            work=self._disk.folder / "files",
-            model_factory=lambda _: self._model,
-            clock=self._clock,
-            random=random.Random(self._random.getrandbits(32)),  # noqa: S311
-            **{**self._settings, **self._provided()},
-        )
-        await manager.open()
+        store = self._disk.open()
+        try:
+            await self._hear(store)
+            manager = AsyncAgentSessionManager(
+                store=store,
+                work=self._disk.folder / "files",
+                model_factory=self._model_named,
+                clock=self._clock,
+                random=random.Random(self._random.getrandbits(32)),  # noqa: S311
+                **{**self._settings, **self._provided()},
+            )
+            await manager.open()
+        except BaseException:
+            self._disk.crash()
+            raise
         self._session = manager
         self._is_down = False
+
+    def _model_named(self, name: str) -> Model:
+        """What answers for the model of that name: the same for all."""
+        del name
+        return self._model
+
+    async def _hear(self, store: Store) -> None:
+        """Look at what is in a store before the session is opened on it."""
 
     def _run(self, work: Coroutine[Any, Any, _T], within: float) -> _T:
         loop = self._alive_loop()
@@ -254,19 +277,6 @@ class SimulatedProcess:
                 "A team has an event loop of its own, on virtual time, and is used from plain functions: write "
                 "`def test_…`, not `async def`. Give it coroutines to run: team.run(main(team.session))."
             )
-
-
-def seconds_of(length: Length) -> float:
-    """The seconds in a length of time; raises `InvalidInputError`."""
-    if isinstance(length, timedelta):
-        seconds: float | None = length.total_seconds()
-    else:
-        seconds = seconds_in(length) if isinstance(length, str) else length
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
-        raise InvalidInputError(
-            f"{length!r} is not a length of time. Write 90 (seconds), '0.5s', '15min' or '1h 30min'."
-        )
-    return float(seconds)
 
 
 def _closed() -> StateError:

@@ -11,11 +11,12 @@ with Team(tools=[pay]) as team:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.core.moments import duration
@@ -27,23 +28,28 @@ from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord, TaskState
 from ai_whisperer.errors import StateError
+from ai_whisperer.models.base import Model
 from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
 from ai_whisperer.replay.script import Script
-from ai_whisperer.testing.process import PATIENCE, Length, seconds_of
+from ai_whisperer.store.base import Store
+from ai_whisperer.testing.process import PATIENCE
 from ai_whisperer.testing.reading import ReadableProcess
 from ai_whisperer.testing.script_place import play_in, script_of, tools_of
 from ai_whisperer.testing.simulation import EPOCH
 from ai_whisperer.testing.stuck import StuckError, settled
+from ai_whisperer.testing.team_settings import Length, seconds_of
 from ai_whisperer.testing.watched_tools import WatchedTools
 from ai_whisperer.testing.words import Say, Speaker, Word, Words
 from ai_whisperer.tools.function import AnyFunction, Tool
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
 _T = TypeVar("_T")
 _Asked = TypeVar("_Asked", ApprovalRecord, QuestionRecord)
 _MOST = 1_000_000
-_LOOK_SECONDS = 0.01
 _SHOWN_CHARACTERS = 100
 
 
@@ -57,8 +63,9 @@ class Team(ReadableProcess):
     `words` speaks for the models where `says` has said nothing: a function of the request, a file with rules, or a
     model. `tools` are functions that all agents can be granted. A `seed` brings the same run again, another one
     another order of what happens at the same time. `latency` is how long models take, `start` is when time begins,
-    `patience` how much virtual time a wait may take. Scripts are looked for in `folder`. More settings are those of
-    `AsyncAgentSessionManager`.
+    `patience` how much virtual time a wait may take. Scripts and recordings are looked for in `folder`. A `recording`
+    answers for models and tools where `says` has said nothing; a `Playback` with a mode may also make one, and then
+    asks `model` for real. More settings are those of `AsyncAgentSessionManager`.
     """
 
     def __init__(
@@ -71,16 +78,29 @@ class Team(ReadableProcess):
         start: float | str | datetime = EPOCH,
         patience: Length = PATIENCE,
         folder: str | Path = ".",
+        recording: Playback | str | Path | None = None,
+        model: str | None = None,
         **settings: Any,
     ) -> None:
+        self._model_name = {} if model is None else {"model": model}
         self._folder = Path(folder)
-        self._watched = WatchedTools()
-        self._words = Words(words, latency_seconds=seconds_of(latency), may_fail=self._watched.may_fail)
+        if isinstance(recording, str | Path):
+            from ai_whisperer.testing.playback import Playback
+
+            recording = Playback(self._folder / recording)
+        self._playback = recording
+        self._watched = WatchedTools(self._playback)
+        self._words = Words(
+            None if words is None else self._beside(words),
+            latency_seconds=seconds_of(latency),
+            may_fail=self._watched.may_fail,
+            playback=self._playback,
+        )
         self._tools = self._watched.watch(tools)
         self._own_tools: dict[str, list[Tool]] = {}
         super().__init__(
-            model=self._words,
-            provided=lambda: {"tools": self._tools, "agent_tools": self._own_tools},
+            model=self._words.model(""),
+            provided=self._provided_now,
             seed=seed,
             start=start,
             patience=patience,
@@ -93,7 +113,12 @@ class Team(ReadableProcess):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(keep=error is None)
+
+    def close(self, *, keep: bool = True) -> None:
+        """End what runs and remove the disk. What was asked for real is recorded before, unless told otherwise."""
+        self._keeps = keep
+        super().close()
 
     def provide(self, *functions: AnyFunction) -> None:
         """Provide tools for all agents, before anything else is done."""
@@ -129,7 +154,7 @@ class Team(ReadableProcess):
 
     def speaks(self, speaker: Speaker) -> None:
         """Who answers for models for which `says` has nothing: a function, a file with rules, a model."""
-        self._words.speak(speaker)
+        self._words.speak(self._beside(speaker))
 
     def lets_fail(self, *tools: str) -> None:
         """These tools may raise errors; without names, all. Else the test fails when one does."""
@@ -215,13 +240,18 @@ class Team(ReadableProcess):
         self.run(settled(self.session))
 
     def until(self, condition: Callable[[], object], *, within: Length | None = None) -> None:
-        """Let time pass, little by little, until the condition holds: `team.until(lambda: team.runs("pay"))`."""
+        """Let happen what is due, bit by bit, until the condition holds: `team.until(lambda: team.runs("pay"))`."""
         patience = self.patience_seconds if within is None else seconds_of(within)
-        begun = self.now
+        ends_at = self.now.timestamp() + patience
         while not condition():
-            if (self.now - begun).total_seconds() >= patience:
-                raise StuckError(f"It does not come within {duration(patience)} of virtual time. {self._who_waits()}")
-            self.later(_LOOK_SECONDS)
+            left = ends_at - self.now.timestamp()
+            due = self.due_in()
+            if left <= 0 or due is None:
+                what = f"It does not come within {duration(patience)} of virtual time."
+                raise StuckError(
+                    f"{what if due is not None else 'Nothing is left that could happen.'} {self._who_waits()}"
+                )
+            self.later(min(due, left))
 
     def later(self, length: Length) -> None:
         """Let so much time pass: `team.later("2h")`. All that is due meanwhile happens."""
@@ -245,11 +275,40 @@ class Team(ReadableProcess):
 
     def _check(self) -> None:
         """Tell what went wrong out of sight, once. What went wrong first is the cause of the rest."""
-        faults = [*self._watched.faults, *self._words.faults]
-        self._watched.faults.clear()
-        self._words.faults.clear()
+        recorded = [] if self._playback is None else self._playback.faults
+        sources = (recorded, self._watched.faults, self._words.faults)
+        faults = [fault for source in sources for fault in source]
+        for source in sources:
+            source.clear()
         if faults:
             raise faults[0]
+
+    def _beside(self, speaker: Speaker) -> Speaker:
+        """Who speaks; rules are looked for in the folder."""
+        return self._folder / speaker if isinstance(speaker, str | os.PathLike) else speaker
+
+    def _provided_now(self) -> dict[str, Any]:
+        known = {tool.name for tool in self._all_tools()}
+        recorded = [] if self._playback is None else self._playback.stand_ins(known)
+        return {"tools": [*self._tools, *recorded], "agent_tools": self._own_tools, **self._model_name}
+
+    def _all_tools(self) -> list[Tool]:
+        return [*self._tools, *(tool for own in self._own_tools.values() for tool in own)]
+
+    def _model_named(self, name: str) -> Model:
+        return self._words.model(name)
+
+    async def _hear(self, store: Store) -> None:
+        if self._playback is not None:
+            await self._playback.hear(store, session_id=self.session_id)
+
+    def _keep(self) -> None:
+        if self._playback is not None:
+            try:
+                if self._keeps:
+                    self._playback.keep(self._disk.folder, self._all_tools(), session_id=self.session_id)
+            finally:
+                self._playback.close()
 
 
 async def _as_it_is(session: AsyncAgentSessionManager, task_id: str) -> TaskRecord:

@@ -60,6 +60,14 @@ class TeamLoop(SimulationLoop):
             self._ready.append(self._asked.get())  # type: ignore[attr-defined]
         super().idle(timeout)
 
+    def due_in(self) -> float | None:
+        """In how many seconds something is due; None if nothing is left that could happen."""
+        if self._ready or not self._asked.empty():  # type: ignore[attr-defined]
+            return 0.0
+        timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
+        due = min((timer.when() for timer in timers if not timer.cancelled()), default=None)
+        return None if due is None else max(0.0, due - self.time())
+
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """Whatever others would do in a thread of a pool is done here and now."""
         del executor

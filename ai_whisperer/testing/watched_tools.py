@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.tools.function import AnyFunction, Tool, ToolContext, as_tools
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +30,9 @@ class ToolFailedError(AssertionError):
 class WatchedTools:
     """Functions that agents of a team can be granted."""
 
-    def __init__(self) -> None:
+    def __init__(self, playback: Playback | None = None) -> None:
+        """`playback` brings the results where it has them."""
+        self.playback = playback
         self.runs: list[Run] = []
         """All real calls, in this order."""
         self.faults: list[Exception] = []
@@ -74,6 +79,8 @@ class WatchedTool(Tool):
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         self._watch.note(self, arguments, context)
         try:
+            if self._watch.playback is not None:
+                return await self._watch.playback.result_of(self._inner, arguments, context)
             return await self._inner.call(arguments, context)
         except Exception as error:
             self._watch.note_failure(self, error, context)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +19,9 @@ from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.models.scripted_rules import answer_with
 from ai_whisperer.testing.watched_tools import arguments_of
+
+if TYPE_CHECKING:
+    from ai_whisperer.testing.playback import Playback
 
 _SHOWN_CHARACTERS = 100
 
@@ -56,10 +60,10 @@ def calls(*wanted: tuple[str, dict[str, Any]], text: str = "") -> Answer:
 
 
 class Words:
-    """The `Model` of all agents of a team.
+    """Makes the models of all agents of a team.
 
-    It outlives the deaths of the process, as a provider does. A request that is repeated after one gets the answer that
-    it got before.
+    They outlive the deaths of the process, as a provider does. A request that is repeated after one gets the answer
+    that it got before.
     """
 
     def __init__(
@@ -68,9 +72,11 @@ class Words:
         *,
         latency_seconds: float = 1.0,
         may_fail: Callable[[str], bool] = lambda _: False,
+        playback: Playback | None = None,
     ) -> None:
-        """`may_fail` says of a tool whether its calls may be wrong."""
+        """`may_fail` says of a tool whether its calls may be wrong. `playback` speaks where nothing was said."""
         self._may_fail = may_fail
+        self._playback = playback
         self.requests: list[ModelRequest] = []
         """All that models were asked, in this order."""
         self.faults: list[Exception] = []
@@ -80,7 +86,8 @@ class Words:
         self._given: dict[str, Word] = {}
         self._of_agent: dict[str, Model] = {}
         self._queued = FunctionModel(self._say_next, latency_seconds=latency_seconds)
-        self._speaker: Model = FunctionModel(self._say_nothing)
+        self._nobody: Model = FunctionModel(self._say_nothing)
+        self._speaker: Model = self._nobody
         if speaker is not None:
             self.speak(speaker)
 
@@ -110,16 +117,29 @@ class Words:
         """By agent, how many answers were not asked for yet."""
         return {agent: len(words) for agent, words in self._next.items() if words}
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+    def model(self, name: str) -> Model:
+        """The model of that name."""
+        return _NamedModel(self, name)
+
+    async def events(self, request: ModelRequest, model: str) -> AsyncIterator[StreamEvent]:
+        """What the model of that name says."""
         self.requests.append(request)
-        model = self._of_agent.get(request.agent_id, self._speaker)
-        if request.step_id in self._given or self._next.get(request.agent_id):
-            model = self._queued
-        async for event in model.stream(request):
+        agent = request.agent_id
+        speaker = self._of_agent.get(agent)
+        if request.step_id in self._given or self._next.get(agent):
+            speaker = self._queued
+        if speaker is None and self._playback is not None:
+            await asyncio.sleep(self._latency_seconds)
+            answer = await self._playback.answer_to(request)
+            if answer is None and self._speaker is self._nobody:
+                answer = self._playback.real_answer(request, model)
+            if answer is not None:
+                speaker = FunctionModel(lambda _: answer)
+        async for event in (speaker or self._speaker).stream(request):
             yield event
 
-    async def close(self) -> None:
-        """It goes on in the next life of the process."""
+    def context_window(self) -> int | None:
+        return None if self._playback is None else self._playback.context_window()
 
     def _model_of(self, speaker: Speaker) -> Model:
         if isinstance(speaker, str | os.PathLike):
@@ -178,6 +198,23 @@ class Words:
         )
         self.faults.append(error)
         raise ModelRefusedError(str(error))
+
+
+class _NamedModel:
+    """A model that says what the words of the team are."""
+
+    def __init__(self, words: Words, name: str) -> None:
+        self._words = words
+        self._name = name
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        return self._words.events(request, self._name)
+
+    def context_window(self) -> int | None:
+        return self._words.context_window()
+
+    async def close(self) -> None:
+        """It goes on in the next life of the process."""
 
 
 def _answered(word: Word, request: ModelRequest) -> Answer | str:

@@ -80,6 +80,8 @@ class Story:
             "WHISPERER_PORT": "0",
             "HOME": str(folder),
             "COLUMNS": "120",
+            # Plugins of what our own tests need load for longer than a page's tests take.
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:langsmith_plugin",
         }
 
     def play(self, block: Block) -> None:

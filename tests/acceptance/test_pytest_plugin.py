@@ -74,6 +74,10 @@ async def test_in_a_coroutine(team):
 @pytest.mark.team(seeds="many")
 def test_with_a_bad_seed(team):
     pass
+
+@pytest.mark.team(sed=3)
+def test_with_a_misspelt_seed(team):
+    pass
 """
 
 
@@ -81,10 +85,56 @@ def test_a_newcomers_tests_run_and_what_fails_is_told(pytester: pytest.Pytester)
     pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=TESTS)
     pytester.maketxtfile(talk="clerk: Hi.\nexpect clerk is Hello.")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
-    result.assert_outcomes(passed=5, failed=1, errors=2)
+    result.assert_outcomes(passed=5, failed=1, errors=3)
     result.stdout.fnmatch_lines(["*Not paid.*", "*what the team did*", "* clerk *pay*", "*was never asked for 1 of*"])
     result.stdout.fnmatch_lines(["*test_in_a_coroutine cannot be `async def`*"])
     result.stdout.fnmatch_lines(["*seeds of the marker `team` must be a whole number from 1 on, not 'many'*"])
+    result.stdout.fnmatch_lines(["*test_with_a_misspelt_seed: A team has no setting 'sed'. Did you mean 'seed'? *"])
+
+
+RECORDED = """
+import pytest
+
+def weigh(article: str) -> str:
+    "Weigh."
+    with open("weighed.txt", "a") as file:
+        file.write(article)
+    return "12 kg"
+
+@pytest.mark.team(model="scripted:rules.yaml")
+@pytest.mark.recording("weighed.wrec")
+def test_recorded(team):
+    team.agent("clerk", tools=[weigh])
+    assert team.ask("clerk", "Weigh the box.") == "It weighs 12 kg."
+
+@pytest.mark.recording("other.wrec", mode="never")
+def test_with_a_bad_mode(team):
+    pass
+
+@pytest.mark.recording(path="other.wrec", modes="once")
+def test_with_a_typo(team):
+    pass
+"""
+RULES = """
+rules:
+  - {turn: 0, tools: [{name: weigh, arguments: {article: box}}]}
+  - {after_tool: weigh, text: "It weighs {last}."}
+"""
+
+
+def test_a_recording_is_made_when_it_is_wanted_and_asked_alone_afterwards(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_scales=RECORDED)
+    pytester.path.joinpath("rules.yaml").write_text(RULES)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
+    result.assert_outcomes(errors=3)
+    result.stdout.fnmatch_lines(["*test_recorded: There is no recording *weighed.wrec*--recordings=once*"])
+    result.stdout.fnmatch_lines(["*'never' is no mode of recordings. *There are: none, once, new, all.*"])
+    result.stdout.fnmatch_lines(["*it has no 'modes'. Did you mean 'mode'? There are: mode, ignore, scrub.*"])
+    for options in (["--recordings=once"], []):
+        result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-k", "test_recorded", *options)
+        result.assert_outcomes(passed=1, deselected=2)
+    assert pytester.path.joinpath("weighed.txt").read_text() == "box"
+    assert pytester.runpytest_inprocess("--recordings=nwe").ret == pytest.ExitCode.USAGE_ERROR
 
 
 def test_the_plugin_loads_nothing_before_a_test_uses_it() -> None:

@@ -89,6 +89,18 @@ def test_a_request_that_is_repeated_after_a_kill_gets_the_answer_that_it_got() -
         assert team.ask("ann", "again") == "second"
 
 
+def test_a_call_that_may_be_repeated_runs_again_and_the_test_sees_it() -> None:
+    with Team(tools=[tool(brew, idempotent=True)]) as team:
+        team.agent("cook")
+        team.says("cook", call("brew", cups=1), "Done.")
+        task = team.begin("cook", "go")
+        team.until(lambda: team.runs("brew"))
+        team.kill_and_restart()
+        team.ended(task)
+        assert len(team.runs("brew")) == 2
+        assert [each.state for each in team.calls("brew")] == [StepState.DONE]
+
+
 def test_nothing_of_a_killed_process_goes_on() -> None:
     ticks: list[str] = []
 
@@ -302,6 +314,9 @@ def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
             team.until(lambda: team.mail("user"), within="5s")
         with pytest.raises(StuckError, match="ann has no question"):
             team.reply("ann", "blue")
+        team.kill()
+        with pytest.raises(StuckError, match="Nothing is left that could happen"):
+            team.until(lambda: False)
 
 
 def test_a_blocking_tool_that_waits_for_others_is_told_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,6 +378,10 @@ def test_misuse_is_explained() -> None:
             team.provide(pay)
     with pytest.raises(StateError, match="its test is over"):
         team.mail()
+    with pytest.raises(InvalidInputError, match=r"no setting 'latncy'\. Did you mean 'latency'\? It has: words, tools"):
+        Team(latncy=5)
+    with Team(folders={"x": "/nowhere"}) as team, pytest.raises(InvalidInputError, match="is not there"):
+        team.agent("ann")
     with pytest.raises(InvalidInputError, match="5 cannot speak for models"):
         Team(words=5)  # type: ignore[arg-type]
 

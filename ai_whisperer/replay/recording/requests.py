@@ -16,7 +16,9 @@ class RequestComparison:
     def __init__(self, recording: Recording, ignore: frozenset[str]) -> None:
         self._ignore = ignore
         self._bodies = recording.bodies
-        self._recorded = {reply.key: reply.asked for reply in recording.replies if reply.asked is not None}
+        # Of a request that was repeated the first attempt: the others say that they continue it.
+        asked = ((reply.key, reply.asked) for reply in reversed(recording.replies))
+        self._recorded = {key: each for key, each in asked if each is not None}
         self._now: dict[str, Asked] = {}
         self._requests: dict[str, list[str]] = {}
 
@@ -30,7 +32,7 @@ class RequestComparison:
     def compare(self, reply: Reply, now: Asked, bodies: Mapping[str, str], *, place: str) -> Difference | None:
         """The first thing in which the request differs from the recorded one; None if nothing was recorded of it."""
         recorded = reply.asked
-        self._now[reply.key] = now
+        self._now.setdefault(reply.key, now)
         if recorded is None:
             return None
         for part, what in _PARTS.items():
