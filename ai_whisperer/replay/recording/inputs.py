@@ -142,7 +142,7 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
         yield log[first].seq, note.seq
 
 
-_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed")
+_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed", "async.task.completed")
 _GRACE_SECONDS = 60.0
 _MOST_TAKEN_UP = 10_000
 
