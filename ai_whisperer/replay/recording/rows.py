@@ -80,8 +80,8 @@ async def _log_of(store: Store, session_id: str, last: int | None) -> list[Notif
         )
     if log[0].seq > 1:
         raise RecordingError(
-            f"The log of session '{session_id}' begins at {log[0].seq}: what came before was pruned, and a recording is "
-            "played from the beginning. Record sessions before they are pruned."
+            f"The log of session '{session_id}' begins at {log[0].seq}: what came before was pruned, and a recording "
+            "is played from the beginning. Record sessions before they are pruned."
         )
     if last is not None and last < log[-1].seq:
         del log[last:]

@@ -46,6 +46,8 @@ Event = Input | Reply | Result
 
 _SLACK_SECONDS = 1e-5
 """Times of a recording are rounded."""
+_ENDS_SECONDS = 1.0
+"""So long a call may have gone on when its task was cancelled."""
 _LATE_SECONDS = 0.05
 """So late a timer may have fired when the session was recorded."""
 
@@ -253,7 +255,13 @@ class Run:
             brought = actual_result(brought, self._paths.actual)
         if brought is None or not recorded.seq:
             await self._never()
-        await self._turn(_name(recorded))
+        try:
+            await self._turn(_name(recorded))
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is None or not 0 <= recorded.at - self._loop.time() < _ENDS_SECONDS:
+                raise
+            current.uncancel()  # as it was then: a call that cannot be cut off is waited for, and its result counts
         return brought
 
     async def _turn(self, name: str) -> None:
