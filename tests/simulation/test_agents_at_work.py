@@ -11,7 +11,12 @@ from ai_whisperer.domain.conversation import Answer, ToolTurn
 from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import TaskEndedError
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.store.base import Unit
+from ai_whisperer.store.operations import INSERT_AGENT, UPDATE_AGENT
+from ai_whisperer.store.sqlite.store import SqliteStore
 from tests.simulation.stage import call, calls, names_of, play, prompt_of, results_of, round_of
+
+OF_AGENTS = (INSERT_AGENT, UPDATE_AGENT)
 
 
 def test_a_task_is_answered_and_the_agent_comes_to_rest() -> None:
@@ -32,6 +37,32 @@ def test_a_task_is_answered_and_the_agent_comes_to_rest() -> None:
         ]
 
     play(scenario, lambda request: f"hello to {prompt_of(request)}")
+
+
+def test_an_agent_that_is_created_and_started_is_one_row() -> None:
+    async def scenario() -> None:
+        store = SqliteStore.in_memory()
+        submit, units = store.submit, list[Unit]()
+
+        def noting(unit: Unit) -> asyncio.Future[None]:
+            units.append(unit)
+            return submit(unit)
+
+        store.submit = noting  # type: ignore[method-assign]
+        async with AsyncAgentSessionManager(store=store, model="scripted") as manager:
+            await manager.create_agent("alice")
+            written = [change for unit in units for change in unit.changes]
+            assert [operation for operation, _ in written if operation in OF_AGENTS] == [INSERT_AGENT]
+            await manager.stop_agent("alice")
+        async with AsyncAgentSessionManager(store=store, model="scripted") as manager:
+            await manager.create_agent("bert")
+        async with AsyncAgentSessionManager(store=store, model="scripted") as manager:
+            started = {agent_id: agent.record.started for agent_id, agent in manager.active_sessions.items()}
+            assert started == {"alice": False, "bert": True}
+            assert manager.active_sessions["bert"].record.started_at is not None
+        await store.close()
+
+    asyncio.run(scenario())
 
 
 def test_tool_results_reach_the_model_and_the_answer_has_its_channels() -> None:

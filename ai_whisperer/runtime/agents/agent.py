@@ -51,7 +51,8 @@ _ANNOUNCED: dict[Action, type[AgentTold]] = {
 class LiveAgent:
     """What can be done to an agent. A call that does not fit its state raises `StateError` and changes nothing.
 
-    `limits` are those that hold for it. While it `is_being_stopped` nothing can be done to it.
+    `limits` are those that hold for it. While it `is_being_stopped` nothing can be done to it. One that `is_new` has no
+    row yet: whoever creates it writes one, with all that is done to it in the same decision.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class LiveAgent:
         "_workplace",
         "agent_id",
         "is_being_stopped",
+        "is_new",
         "limits",
         "parts",
         "record",
@@ -74,7 +76,7 @@ class LiveAgent:
         self.work = AgentWork(self)
         self.limits: EffectiveLimits = parts.stated.for_agent(record.definition.limits)
         self._workplace: Workplace | None = None
-        self.is_being_stopped = False
+        self.is_being_stopped = self.is_new = False
         self._stopping_soon: asyncio.Task[None] | None = None
 
     @property
@@ -397,7 +399,8 @@ class LiveAgent:
         if before.sleep is not None and self.record.sleep is not before.sleep and before.sleep.until is not None:
             self.parts.kernel.timers.cancel(self.timer_id)
             decision.unit.delete_timer(self.parts.kernel.session_id, self.timer_id)
-        decision.unit.update_agent(self.record)
+        if not self.is_new:
+            decision.unit.update_agent(self.record)
         if action in _ANNOUNCED:
             decision.tell(_ANNOUNCED[action](agent_id=self.agent_id, reason=reason))
         if before.state is not self.record.state:

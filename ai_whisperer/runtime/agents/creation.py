@@ -106,9 +106,8 @@ class AgentCreation:
         )
         self._roster.book.add(agent_id, definition)
         agent = self._live(record, own)
-        agent.record = record = replace(record, own_tools=agent.toolkit.tools_to_remember(definition))
+        agent.record = replace(record, own_tools=agent.toolkit.tools_to_remember(definition))
         self._roster.agents[agent_id] = agent
-        decision.unit.insert_agent(record)
         decision.tell(
             AgentCreated(
                 agent_id=agent_id,
@@ -120,7 +119,10 @@ class AgentCreation:
         self.tell_skipped(decision, agent_id, definition)
         self._schedules.change(decision, gone, come)
         if auto_start:
+            agent.is_new = True
             agent.start(decision)
+            agent.is_new = False
+        decision.unit.insert_agent(agent.record)
         return agent
 
     def tell_skipped(self, decision: Decision, agent_id: str, definition: AgentDefinition) -> None:
