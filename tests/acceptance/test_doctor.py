@@ -32,6 +32,7 @@ from ai_whisperer.sandbox.probing import Probe
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.setting_sources import load_settings
 from ai_whisperer.settings import Settings
+from ai_whisperer.store.moved import Moved, mark_moved
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import latest_version
@@ -212,6 +213,14 @@ def test_a_token_that_others_may_read_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "token").touch(mode=0o644)
     found = folder.check_folder(tmp_path)
     assert (found.level, found.advice) == (Level.WARNING, f"chmod 600 '{tmp_path / 'token'}'")
+
+
+def test_a_folder_whose_sessions_were_copied_elsewhere_is_a_problem(tmp_path: Path) -> None:
+    mark_moved(tmp_path, Moved(address="postgresql://db.example/agents", at=1.0))
+    found = folder.check_database(tmp_path)
+    assert found.level is Level.PROBLEM
+    assert "were copied to postgresql://db.example/agents on 1970-01-01" in found.advice
+    assert "--store" in found.advice
 
 
 def test_a_database_that_is_none_or_too_new_is_a_problem(tmp_path: Path) -> None:

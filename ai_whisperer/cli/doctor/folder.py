@@ -17,6 +17,7 @@ from ai_whisperer.errors import StoreError, WhispererError
 from ai_whisperer.server.address import find_address
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.folder_lock import FolderLock
+from ai_whisperer.store.moved import check_not_moved
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import check_file, database_version, latest_version
 from ai_whisperer.templates.library import TemplateLibrary
@@ -61,6 +62,7 @@ def check_database(data: Path) -> Finding:
     if FolderLock.holder(data) is not None:
         return ok("Database", "open in the process that uses the folder, which has checked it")
     try:
+        check_not_moved(data)
         if not is_there(path):
             check_file(path)
             return ok("Database", "there is none yet; it is created at the first start")
