@@ -98,7 +98,7 @@ def mutants(terminal: pytest.TerminalReporter) -> list[Mutant]:
 def table(lines: Sequence[Mutant]) -> str:
     """The lines in Markdown, and what they come to."""
     rows = ["| planted bug | harness | caught by | after |", "|---|---|---|---|"]
-    rows += [f"| {each.name} | {each.harness} | {_short(each.by)} | {each.tries} |" for each in lines]
+    rows += [f"| `{each.name}` | {each.harness} | {_short(each.by)} | {each.tries} |" for each in lines]
     counts = {state: sum(each.outcome == state for each in lines) for state in ("passed", "failed", "skipped")}
     told = f"{len(lines)} planted bugs: {counts['passed']} caught, {counts['failed']} not caught"
     return "\n".join([*rows, "", f"{told}, {counts['skipped']} not tried here."])
@@ -126,8 +126,11 @@ def _several(unit: str) -> str:
 
 
 def _short(text: str) -> str:
-    """One line without ids, values and names of folders, which are others each time."""
+    """One line, as it was said, without ids, values and names of folders, which are others each time."""
+    if not text:
+        return ""
     text = _VALUES.sub("(…)", _IDS.sub("…", text))
     line = " ".join(text.split()).partition(": ")[2] if text.startswith(("AssertionError: ", "Store")) else text
     words = " ".join("…" if word.strip("'").startswith("/") else word for word in line.split()).replace("|", "/")
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    words = words.replace("`", "'")
+    return f"`{words if len(words) <= _LONGEST else f'{words[: _LONGEST - 1]}…'}`"

@@ -23,7 +23,7 @@ from tests.postgresql import NoPostgresqlError
 RUNS = int(os.environ.get("WHISPERER_TEST_NEMESIS_RUNS", "1"))
 FIRST_SEED = int(os.environ.get("WHISPERER_TEST_NEMESIS_SEED", "1"))
 _PATIENCE_FOR_A_PLANTED_BUG_SECONDS = 12.0
-_TRIES_FOR_A_PLANTED_BUG = 3
+_TRIES_FOR_A_PLANTED_BUG = 12 if IS_WHOLE_SEARCH else 3
 _IN_LONG_RUNS = "its schedule takes long and depends on the load of the machine: the long run plays it (make soak)"
 
 
@@ -46,15 +46,20 @@ def test_random_faults_lose_nothing_and_repeat_nothing(nemesis_database: Databas
 @pytest.mark.parametrize("name", [name for name, bug in PLANTED_BUGS.items() if bug.finding])
 def test_a_planted_bug_is_found(nemesis_database: Database, name: str, caught: Caught) -> None:
     bug = PLANTED_BUGS[name]
+    last: object = None
     if not nemesis_database.server.is_ours and any(not act.node for act in bug.schedule.acts):
         pytest.skip("the server is another's, and is not restarted")
     for tries in range(1, _TRIES_FOR_A_PLANTED_BUG + 1):
-        patience = _PATIENCE_FOR_A_PLANTED_BUG_SECONDS
-        outcome = played(bug.schedule, nemesis_database, bug=name, patience_seconds=patience)
+        try:
+            patience = _PATIENCE_FOR_A_PLANTED_BUG_SECONDS
+            last = outcome = played(bug.schedule, nemesis_database, bug=name, patience_seconds=patience)
+        except TimeoutError as error:  # a machine that is too busy for it shows nothing
+            last = error
+            continue
         if found := [each for each in outcome.findings if bug.finding in each]:
             caught(found[0], after=tries)
             return
-    pytest.fail(f"not found: {outcome}")
+    pytest.fail(f"not found: {last}")
 
 
 @pytest.mark.skipif(EFFORT == 1, reason=_IN_LONG_RUNS)

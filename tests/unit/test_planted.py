@@ -36,13 +36,13 @@ def test_the_table_says_of_each_bug_who_caught_it_and_of_one_that_nobody_caught(
     ]
     told = table(lines).splitlines()
     assert told[2:5] == [
-        "| lose mail | lives | a / b | 3 seeds |",
-        "| lose all | lives |  | NOT CAUGHT |",
-        "| no server | nodes |  | not tried |",
+        "| `lose mail` | lives | `a / b` | 3 seeds |",
+        "| `lose all` | lives |  | NOT CAUGHT |",
+        "| `no server` | nodes |  | not tried |",
     ]
     assert told[-1] == "3 planted bugs: 1 caught, 1 not caught, 1 not tried here."
 
 
 def test_folders_that_are_others_each_time_are_not_in_the_table() -> None:
     line = Mutant(name="b", harness="h", outcome="passed", by="StoreLostError: The database in '/tmp/x/data' has lost")
-    assert "| The database in … has lost |" in table([line])
+    assert "| `The database in … has lost` |" in table([line])
