@@ -29,6 +29,8 @@ class Witnessed:
     began_at: float = 0.0
     opening_at: float = 0.0
     first_step_at: float = 0.0
+    first_step_cpu: float = 0.0
+    """The processor time that the process had taken then, if it tells that."""
     accepted: set[str] = field(default_factory=set)
     started: list[str] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
@@ -44,6 +46,8 @@ class Witnessed:
             case "started":
                 self.first_step_at = self.first_step_at or float(at)
                 self.started.append(key)
+            case "processor":
+                self.first_step_cpu = self.first_step_cpu or float(key)
             case "finished":
                 self.finished.append(key)
 

@@ -47,39 +47,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.again:
         _report(json.loads((RESULTS / "race.json").read_text(encoding="utf-8")), "race")
         return 0
+    name = "race" if given.more or not (given.quick or given.only) else "race-quick"
+    kept = _raced(given, RESULTS / f"{name}.json")
+    if not given.only:
+        kept["budgets"] = [each.as_json() for each in budgets.taken(given.folder, quick=given.quick)]
+        _write(kept, RESULTS / f"{name}.json")
+    _report(kept, name)
+    return 0
+
+
+def _raced(given: argparse.Namespace, file: Path) -> dict[str, Any]:
+    """Take the rounds; what was taken is written after each workload, so that a race may be broken off."""
     entrants = [each for each in ENTRANTS if not given.only or each.name in ("floor", *given.only)]
-    sizes = QUICK_SIZES if given.quick else SIZES
     repeats = given.repeats or (1 if given.quick else 3)
-    facts = report.machine_facts(given.folder) | {"nice": os.nice(0)}
+    sizes = QUICK_SIZES if given.quick else SIZES
     cells, pythons = _cells(entrants, sizes)
-    loads = []
+    kept: dict[str, Any] = {
+        "machine": report.machine_facts(given.folder) | {"nice": os.nice(0), "load_average": [], "rounds": 0},
+        "versions": {},
+        "cells": [],
+        "budgets": [],
+    }
+    if given.more:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        for key, row in table.from_json(kept["cells"]).items():
+            cells.setdefault(key, {}).update(row)
+    facts = kept["machine"]
+    kept["versions"] |= {each.name: environments.version_of(each) for each in entrants}
     for number in range(1, repeats + 1):
         for (workload, size), row in cells.items():
-            loads.append(os.getloadavg()[0])
+            if workload not in (given.workloads or sizes):
+                continue
             print(f"round {number} of {repeats}: {workload} {size}", file=sys.stderr)
             for entrant in entrants:
                 if entrant.name in pythons:
                     _take(row[entrant.name], entrant, pythons[entrant.name], given.folder)
-    facts |= {"load_average": [round(min(loads), 1), round(max(loads), 1)], "rounds": repeats, "quick": given.quick}
-    kept = {
-        "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": facts,
-        "versions": {each.name: environments.version_of(each) for each in entrants},
-        "cells": table.as_json(cells),
-        "budgets": [] if given.only else [each.as_json() for each in budgets.taken(given.folder, quick=given.quick)],
-    }
-    name = "race-quick" if given.quick or given.only else "race"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _report(kept, name)
-    return 0
+            loads = [*facts["load_average"], round(os.getloadavg()[0], 1)]
+            facts["load_average"] = [min(loads), max(loads)]
+            kept |= {"taken_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": table.as_json(cells)}
+            _write(kept, file)
+        facts["rounds"] += 1
+    return kept
+
+
+def _write(kept: Mapping[str, Any], file: Path) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.race", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=[each.name for each in ENTRANTS], help="these beside the floor")
+    parser.add_argument("--workloads", nargs="+", choices=list(SIZES), help="these alone")
     parser.add_argument("--repeats", type=int, help="rounds (default 3)")
     parser.add_argument("--quick", action="store_true", help="smaller and one round: shows that it runs, not how well")
+    parser.add_argument("--more", action="store_true", help="add rounds to the last race")
     parser.add_argument("--again", action="store_true", help="write the table and the plot again, of the last race")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where databases are made")
     return parser

@@ -16,6 +16,7 @@ import gc
 import json
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,6 +94,7 @@ class Course:
         if self._teller is None:
             await asyncio.sleep(LATENCY_SECONDS)
         else:
+            self._tell_processor_time()
             await self._teller.ask(f"{task}.{2 * called}")
         return f"{task}.{2 * called + 1}" if called < TOOL_CALLS else None
 
@@ -100,8 +102,14 @@ class Course:
         """The trivial tool: what it is given says of which task and step it is."""
         self._called += 1
         if self._teller is not None:
+            self._tell_processor_time()
             await self._teller.look_up(fact)
         return f"fact {fact}"
+
+    def _tell_processor_time(self) -> None:
+        """What the process has taken until its first step, with all imports."""
+        if self._asked + self._called == 1:
+            self.tell("processor", f"{time.process_time():.6f}")
 
     def asked(self) -> None:
         """Count a request to a fake model that answers at once."""

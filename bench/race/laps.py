@@ -68,6 +68,7 @@ def _restart(entrant: Entrant, python: str, size: int, folder: Path) -> Sample:
         "steps_open_repeated": sum(step not in ended for step in twice),
         "steps_lost": size * STEPS - len(began.union(after.started)),
         "first_step_seconds": after.first_step_at - after.began_at,
+        "first_step_cpu": after.first_step_cpu,
         "opening_seconds": after.first_step_at - after.opening_at,
     }
 

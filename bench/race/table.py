@@ -136,7 +136,8 @@ def columns(cells: Cells) -> dict[str, list[Column]]:
             Column("steps never done", RESTART, size, of("steps_lost"), worst=True),
             Column("finished steps done again", RESTART, size, of("steps_repeated"), worst=True),
             Column("steps under way done again", RESTART, size, of("steps_open_repeated"), worst=True),
-            Column("s to the first step", RESTART, size, of("first_step_seconds")),
+            Column("CPU s to the first step", RESTART, size, of("first_step_cpu")),
+            Column("wall s to the first step", RESTART, size, of("first_step_seconds")),
             Column("of these after the imports", RESTART, size, of("opening_seconds")),
         ]
     return found
@@ -176,7 +177,7 @@ def summary(cells: Cells) -> list[Column]:
         pick(AGENTS, "created, first task done: CPU", "W3 CPU ms/agent, used"),
         pick(RESTART, "tasks lost", "W4 tasks lost"),
         pick(RESTART, "finished", "W4 finished steps done again"),
-        pick(RESTART, "s to", "W4 s to the first step"),
+        pick(RESTART, "CPU s to", "W4 CPU s to the first step"),
     ]
 
 

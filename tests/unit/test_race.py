@@ -48,6 +48,7 @@ RESTARTED: Sample = {
     "steps_open_repeated": 1,
     "steps_lost": 0,
     "first_step_seconds": 0.5,
+    "first_step_cpu": 0.3,
     "opening_seconds": 0.1,
 }
 
@@ -100,6 +101,7 @@ def test_a_killed_entrant_is_started_again_and_its_repeated_steps_are_counted(tm
     sample = laps.lap(FLOOR, sys.executable, "restart", 4, tmp_path)
     assert (sample["tasks_lost"], sample["steps_lost"]) == (0, 0)
     assert sample["steps_before"] >= 10
+    assert 0 < sample["first_step_cpu"] < 5
     assert sample["steps_repeated"] <= 4
 
 
