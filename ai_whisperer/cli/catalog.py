@@ -23,6 +23,9 @@ COMMANDS: Final = {
     "record": {
         "record": "Record a session: a file that whisperer replay plays without models, as a test of its agents.",
     },
+    "compare": {
+        "compare": "Lay two sessions or recordings side by side: where agents part ways, and what it comes to.",
+    },
     "replay": {
         "replay": "Play conversation scripts and recordings of sessions, and say what is not as expected.",
     },

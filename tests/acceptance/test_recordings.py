@@ -124,3 +124,13 @@ def test_what_cannot_be_done_is_told_with_what_to_do(
     ran = run(*(each.format_map(places) for each in arguments))
     assert ran.code not in (0, 1) or ran.err
     assert told in ran.err + ran.out, ran
+
+
+def test_sessions_and_recordings_are_laid_side_by_side(recording: Path, folder: Path, run: Run) -> None:
+    same = run("compare", str(recording), "default", "--data", str(folder))
+    assert (same.code, same.err) == (0, ""), same
+    assert same.out.startswith("Answers: 2 are the same, 0 are not.")
+    assert run("compare", str(recording), str(recording), "--json").json["same"] is True
+    golden = Path(__file__).parents[1] / "unit" / "recordings" / "format-1.wrec"
+    other = run("compare", str(recording), str(golden))
+    assert (other.code, "writer parts ways at 4>writer/1" in other.out) == (1, True)

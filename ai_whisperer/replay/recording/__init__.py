@@ -11,14 +11,18 @@ from ai_whisperer.replay.recording.files import is_recording, read_recording, wr
 from ai_whisperer.replay.recording.format import Recording
 from ai_whisperer.replay.recording.rerunning import Ignored, Rerun, replayed, rerun
 from ai_whisperer.replay.recording.rows import session_store
+from ai_whisperer.replay.recording.side_by_side import Comparison, Spent, compare
 from ai_whisperer.replay.recording.taking import Scrub, record
 
 __all__ = [
+    "Comparison",
     "Difference",
     "Ignored",
     "Recording",
     "Rerun",
     "Scrub",
+    "Spent",
+    "compare",
     "is_recording",
     "read_recording",
     "record",

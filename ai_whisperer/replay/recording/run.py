@@ -16,6 +16,7 @@ from ai_whisperer.domain.note import Note
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest
 from ai_whisperer.replay.recording.answering import (
     Chance,
+    LiveModel,
     RecordedModel,
     StandIn,
     Watched,
@@ -279,7 +280,7 @@ class Run:
 
     def _model(self, name: str) -> Model:
         if self._models is not None:
-            return self._models(name)
+            return LiveModel(self._models(name), self._loop.for_real)
         return RecordedModel(self, self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
