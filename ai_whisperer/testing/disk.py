@@ -36,6 +36,11 @@ class SimulatedDisk:
         self._committer: _SlowCommitter | None = None
         self._store: SqliteStore | None = None
 
+    @property
+    def folder(self) -> Path:
+        """Where the database is."""
+        return Path(self._folder.name)
+
     def open(self) -> SqliteStore:
         """A store on this disk, for a new process."""
         self._committer = _SlowCommitter(self._random, self._slowest)
