@@ -110,7 +110,7 @@ async def imported(call: Call, file: Path, *, new_id: str | None) -> ImportedSes
         _folder_of(call, "start its server, which imports")
     if call.settings.values.url is not None or FolderLock.holder(data) is not None:
         async with call.server() as client:
-            return await client.import_session(os.path.abspath(file), session_id=new_id)
+            return await client.import_session(os.path.abspath(file), session_id=new_id)  # noqa: ASYNC240 - no disk
     from ai_whisperer import import_into_folder
 
     return await asyncio.to_thread(lambda: import_into_folder(data, file, session_id=new_id))
