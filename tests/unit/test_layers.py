@@ -69,7 +69,6 @@ ALLOWED: dict[str, set[str]] = {
     | {"cluster", "examples", "replay", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"}
     | {"scripting"},
-    "storm": WORDS | {"core", "models", "tools", "templates", "runtime", "replay", "testing", "storm", "__init__"},
 }
 """What each part of the package may import of the package."""
 

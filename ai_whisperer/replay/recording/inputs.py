@@ -186,8 +186,8 @@ def _created(told: Told) -> Found:
     agent_id = told.note.params["agentId"]
     if agent_id not in told.rows.agents:
         raise RecordingError(
-            f"Agent '{agent_id}' is in the log of session '{told.rows.session_id}' and not among its agents. What it was "
-            "is not kept, so the session cannot be recorded."
+            f"Agent '{agent_id}' is in the log of session '{told.rows.session_id}' and not among its agents. What it "
+            "was is not kept, so the session cannot be recorded."
         )
     return "create_agent", {"agent_id": agent_id, "auto_start": told.group.tells("agent.started", agent_id)}
 

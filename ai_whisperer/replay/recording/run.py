@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NoReturn, cast
 
@@ -16,6 +17,7 @@ from ai_whisperer.domain.note import Note
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest
 from ai_whisperer.replay.recording.answering import (
     Chance,
+    LiveModel,
     RecordedModel,
     StandIn,
     Watched,
@@ -64,12 +66,17 @@ class Run:
         models: ModelFactory | None,
         ignore: frozenset[str],
         chance: random.Random,
+        store: Callable[[], Awaitable[Store]] | None = None,
+        at_end: Callable[[Store], Awaitable[None]] | None = None,
     ) -> None:
+        """`at_end` is given the store when the session was played and its process has died."""
         self._recording = recording
         self._tools = tools
         self._live_tools = live_tools
         self._models = models
         self._chance = chance
+        self._open_store = store or partial(open_store, None)
+        self._at_end = at_end
         self._waits = Chance(0)
         self._window = window_of(recording.agents)
         self._paths = Paths()
@@ -90,7 +97,8 @@ class Run:
         """Play it to its end, or to the first difference."""
         self._loop = cast(ReplayLoop, asyncio.get_running_loop())
         clock = VirtualClock(self._recording.header.began_at)
-        store = ReplayStore(await open_store(None), self._told)
+        behind = await self._open_store()
+        store = ReplayStore(behind, self._told)
         tools, own = tools_for(self._recording, self._tool)
         self._performance = Performance(
             self._recording,
@@ -120,6 +128,8 @@ class Run:
             self._stopped = True
             self._performance.end()
             await self._loop.settled()
+            if self._at_end is not None and self.difference is None:
+                await self._at_end(behind)
             await store.close()
 
     def _timeline(self) -> Sequence[Event]:
@@ -131,6 +141,7 @@ class Run:
         ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
         in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
         self._deaths = [each.seq for each in ends if each.call == OPEN and each.seq not in in_order]
+        self._deaths.append(recorded.header.last)  # what comes after it is not in the recording
         return events
 
     async def _reach(self, seq: int, *, at: float) -> None:
@@ -279,7 +290,7 @@ class Run:
 
     def _model(self, name: str) -> Model:
         if self._models is not None:
-            return self._models(name)
+            return LiveModel(self._models(name), self._loop.for_real)
         return RecordedModel(self, self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
