@@ -11,6 +11,7 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.cli.main import main
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.replay.recording import read_recording
 from tests.acceptance.command_stage import Ran, Whisperer
 
@@ -124,3 +125,31 @@ def test_what_cannot_be_done_is_told_with_what_to_do(
     ran = run(*(each.format_map(places) for each in arguments))
     assert ran.code not in (0, 1) or ran.err
     assert told in ran.err + ran.out, ran
+
+
+def test_sessions_and_recordings_are_laid_side_by_side(recording: Path, folder: Path, run: Run) -> None:
+    same = run("compare", str(recording), "default", "--data", str(folder))
+    assert (same.code, same.err) == (0, ""), same
+    assert same.out.startswith("Answers: 2 are the same, 0 are not.")
+    assert run("compare", str(recording), str(recording), "--json").json["same"] is True
+    golden = Path(__file__).parents[1] / "unit" / "recordings" / "format-1.wrec"
+    other = run("compare", str(recording), str(golden))
+    assert (other.code, "writer parts ways at 4>writer/1" in other.out) == (1, True)
+
+
+def test_a_session_is_forked_into_others(folder: Path, tmp_path: Path, run: Run) -> None:
+    prompt = tmp_path / "new.md"
+    prompt.write_text("You are Anna.", encoding="utf-8")
+    flags = ("--data", str(folder), "--set", f"ann.prompt=@{prompt}", "--set", "ann.limits.max_steps_per_task=7")
+    ran = run("fork", "default", "--at", "2", *flags, "--runs", "2", "--as", "other", "--json")
+    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"]}
+
+    async def definition() -> AgentDefinition:
+        async with AsyncAgentSessionManager(folder, session_id="other-2", model="scripted", templates=()) as manager:
+            return manager._session.roster.agents["ann"].record.definition
+
+    found = asyncio.run(definition())
+    assert (found.prompt, found.limits.max_steps_per_task, found.approve) == ("You are Anna.", 7, ("*",))
+    refused = run("fork", "default", "--at", "1", "--data", str(folder))
+    assert "The nearest numbers that work: 2" in refused.err
+    assert "is not AGENT.FIELD=VALUE" in run("fork", "default", "--at", "2", "--set", "x", "--data", str(folder)).err

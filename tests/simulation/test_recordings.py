@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import cache
 from typing import Any
 
@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.domain.conversation import Answer, ToolResult
-from ai_whisperer.errors import ModelRateLimitError, RecordingDiffersError, RecordingError
-from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.domain.tasks import Budget
+from ai_whisperer.errors import ModelRateLimitError, ModelRefusedError, RecordingDiffersError, RecordingError
+from ai_whisperer.models.base import ModelRequest, StreamEvent
+from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.replay.recording import Recording, Rerun, comparing
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.run import Run
@@ -181,6 +183,81 @@ def test_failed_requests_are_made_again_after_the_wait_that_was_recorded() -> No
     assert [round(each.at, 3) for each in rerun.entries] == [round(each.at, 3) for each in recording.entries]
 
 
+def test_all_that_people_can_do_is_made_again() -> None:
+    """Interrupts, limits, locks, schedules, messages to tasks at work, failed tasks that are retried or dismissed …"""
+    failing = {"now": True}
+
+    def talks(request: ModelRequest) -> Answer | str:
+        prompt = prompt_of(request)
+        if "fail" in prompt and failing["now"]:
+            raise ModelRefusedError("No.")
+        if "hire" in prompt and round_of(request) == 0:
+            return call("create_agent", agent_id="helper", prompt="You help.")
+        if "lock" in prompt and round_of(request) == 0:
+            return call("acquire_lock", name="desk", ttl_seconds=30, wait_seconds=30)
+        if "value" in prompt:
+            return '{"n": 3}'
+        return f"done: {round_of(request)}"
+
+    async def people(manager: AsyncAgentSessionManager) -> None:
+        tools = ["send_mail", "create_agent", "acquire_lock"]
+        await manager.create_agent("ann", {"prompt": "p", "tools": tools}, auto_start=False)
+        await manager.start_agent("ann")
+        await manager.create_agent("ben", {"prompt": "p", "limits": {"max_queue_length": 5}})
+        work = await manager.send_task("ann", "work", timeout_seconds=500, budget=Budget(max_tokens=100_000))
+        await asyncio.sleep(0.4)
+        await manager.interrupt_agent("ann", reason="wait")
+        await asyncio.sleep(1)
+        await manager.resume_agent("ann")
+        await asyncio.sleep(0.2)
+        await manager.send_task("ann", "by the way", thread_id=work.thread_id, deliver="next_step")
+        await asyncio.sleep(5)
+        await manager.set_limits({"max_queue_length": 9}, agent_id="ben")
+        await manager.set_limits({"max_concurrent_loops": 7})
+        lock = await manager.acquire_lock("desk", ttl_seconds=40)
+        await manager.send_task("ann", "take the lock")
+        await asyncio.sleep(5)
+        await manager.release_lock("desk", lock.token)
+        await asyncio.sleep(5)
+        await manager.send_task("ann", "hire somebody")
+        failed = await manager.send_task("ben", "fail")
+        dropped = await manager.send_task("ben", "fail too")
+        await asyncio.sleep(10)
+        failing["now"] = False
+        await manager.retry_task(failed)
+        await manager.dismiss_task(dropped)
+        await manager.send_task("ann", "the value", output={"type": "object", "properties": {"n": {"type": "integer"}}})
+        schedule = await manager.create_schedule("ben", interval_seconds=20, prompt="tick")
+        await asyncio.sleep(45)
+        await manager.pause_schedule(schedule)
+        await manager.resume_schedule(schedule)
+        await manager.delete_schedule(schedule)
+        room = await manager.open_chat("ben")
+        await manager.post_message(room, "hello")
+        group = await manager.create_room(["ann", "ben"], title="all")
+        await manager.remove_member(group, "ann")
+        await manager.add_member(group, "ann")
+        await asyncio.sleep(5)
+        late = await manager.send_task("ben", "late")
+        await asyncio.sleep(0.1)
+        await manager.cancel_task(late, reason="no need")
+        await manager.sleep_agent("ben", wake_events=["go"], reason="rest")
+        await asyncio.sleep(1)
+        await manager.wake_agent("ben", reason="up")
+        await asyncio.sleep(5)
+        await manager.compact_context("ann", thread_id=work.thread_id)
+        await asyncio.sleep(30)
+        await manager.stop_agent("ben", reason="enough")
+        await manager.start_agent("ben")
+
+    recording = recorded(lived(people, say=talks))
+    assert recording.header.notes == ()
+    rerun = played(recording)
+    rerun.check()
+    calls_made = {each.call for each in recording.inputs}
+    assert calls_made > {"interrupt_agent", "retry_task", "dismiss_task", "cancel_task", "acquire_lock", "wake_agent"}
+
+
 def test_a_changed_prompt_is_told_with_what_differs_and_can_be_ignored() -> None:
     definitions = {agent.id: agent.definition for agent in team().agents}
     changed = {"writer": replace(definitions["writer"], prompt="You write well.")}
@@ -217,14 +294,39 @@ def test_a_tool_that_is_missing_now_is_named() -> None:
 
 def test_tools_that_are_called_for_real_and_bring_something_else_are_a_difference() -> None:
     @tool(name="look_up")
+    async def same(what: str) -> str:
+        """Look something up."""
+        return f"{what} is fine"
+
+    @tool(name="look_up")
     async def other(what: str) -> str:
         """Look something up."""
         return f"{what} is broken"
 
-    played(team(), tools=TOOLS, live_tools=True, ignore=["tools"]).check()
+    played(team(), tools=[same, pay], live_tools=True).check()
     told = differs(played(team(), tools=[other, pay], live_tools=True))
     assert told.startswith("writer, task 1, request 3: turn 5 differs")
     assert "+a long thing to look up is broken" in told
+
+
+def test_models_can_answer_for_real_and_nothing_is_compared_then() -> None:
+    asked: list[str] = []
+
+    def answer(request: ModelRequest) -> Answer | str:
+        asked.append(request.agent_id)
+        return "another answer"
+
+    class Outside(FunctionModel):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            await asyncio.to_thread(str)  # as whoever waits for a socket, it is woken from outside
+            async for event in super().stream(request):
+                yield event
+
+    rerun = played(team(), models=lambda _: Outside(answer))
+    rerun.check()
+    assert {"writer", "editor", "reader"} == set(asked)
+    final = [each.params["result"]["final"] for each in rerun.entries if each.name == "async.task.completed"]
+    assert set(final) == {"another answer"}
 
 
 def test_an_answer_that_was_changed_leads_to_a_call_that_was_not_recorded() -> None:
@@ -304,7 +406,8 @@ def test_secrets_and_what_is_scrubbed_are_not_in_a_recording() -> None:
 def test_a_session_is_recorded_up_to_an_entry_and_compared_from_one() -> None:
     store = lived(whole, say=say)
     half = recorded(store, first=20, last=100)
-    assert (half.header.last, half.header.compared_from, len(half.entries)) == (100, 20, 100)
+    assert (half.header.last, half.header.compared_from) == (len(half.entries), 20)
+    assert 100 <= len(half.entries) < 110  # up to the end of the decision that entry 100 is of
     played(half).check()
     with pytest.raises(RecordingError, match=r"has the entries 1 to \d+; it cannot be compared from 9999 on"):
         recorded(store, first=9999)

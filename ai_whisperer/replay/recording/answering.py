@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
     CallRequested,
     Finished,
+    Model,
     ModelRequest,
     ReasoningDelta,
     StreamEvent,
@@ -62,6 +64,26 @@ class RecordedModel:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+class LiveModel:
+    """A model that is asked for real, while time passes as it does outside."""
+
+    def __init__(self, model: Model, for_real: Callable[[], AbstractContextManager[None]]) -> None:
+        self._model = model
+        self._for_real = for_real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        with self._for_real():
+            async for event in self._model.stream(request):
+                yield event
+
+    async def close(self) -> None:
+        with self._for_real():
+            await self._model.close()
 
 
 def events_of(answer: Answer) -> Iterator[StreamEvent]:

@@ -134,21 +134,15 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
             for each in log[index : index + _MOST_TAKEN_UP]
             if each.name == "async.task.started" and each.cause == "recovery" and each.at == note.at
         ]
-        if any(taken_up):
+        if any(taken_up) or not taken_up:
             continue
         first = index
         while first and log[first - 1].name in _ENDS and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
             first -= 1
-        if any(_is_cut_short(each) for each in log[first:index]):
-            yield log[first].seq, note.seq
+        yield log[first].seq, note.seq
 
 
-def _is_cut_short(note: Notification) -> bool:
-    """Whether a step ended and its task did not go on, or was cut off."""
-    return note.name == "step.interrupted" or (note.name == "step.finished" and note.params["kind"] == "model")
-
-
-_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed")
+_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed", "async.task.completed")
 _GRACE_SECONDS = 60.0
 _MOST_TAKEN_UP = 10_000
 
@@ -192,8 +186,8 @@ def _created(told: Told) -> Found:
     agent_id = told.note.params["agentId"]
     if agent_id not in told.rows.agents:
         raise RecordingError(
-            f"Agent '{agent_id}' is in the log of session '{told.rows.session_id}' and not among its agents. What it was "
-            "is not kept, so the session cannot be recorded."
+            f"Agent '{agent_id}' is in the log of session '{told.rows.session_id}' and not among its agents. What it "
+            "was is not kept, so the session cannot be recorded."
         )
     return "create_agent", {"agent_id": agent_id, "auto_start": told.group.tells("agent.started", agent_id)}
 

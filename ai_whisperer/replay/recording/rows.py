@@ -80,10 +80,12 @@ async def _log_of(store: Store, session_id: str, last: int | None) -> list[Notif
         )
     if log[0].seq > 1:
         raise RecordingError(
-            f"The log of session '{session_id}' begins at {log[0].seq}: what came before was pruned, and a recording is "
-            "played from the beginning. Record sessions before they are pruned."
+            f"The log of session '{session_id}' begins at {log[0].seq}: what came before was pruned, and a recording "
+            "is played from the beginning. Record sessions before they are pruned."
         )
     if last is not None and last < log[-1].seq:
+        while last < len(log) and (log[last].cause, log[last].at) == (log[last - 1].cause, log[last - 1].at):
+            last += 1  # one decision is recorded as a whole
         del log[last:]
     for note in log:
         if note.name == "log.erased":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NoReturn, cast
 
@@ -16,6 +17,7 @@ from ai_whisperer.domain.note import Note
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest
 from ai_whisperer.replay.recording.answering import (
     Chance,
+    LiveModel,
     RecordedModel,
     StandIn,
     Watched,
@@ -46,6 +48,8 @@ Event = Input | Reply | Result
 
 _SLACK_SECONDS = 1e-5
 """Times of a recording are rounded."""
+_ENDS_SECONDS = 1.0
+"""So long a call may have gone on when its task was cancelled."""
 _LATE_SECONDS = 0.05
 """So late a timer may have fired when the session was recorded."""
 
@@ -62,12 +66,17 @@ class Run:
         models: ModelFactory | None,
         ignore: frozenset[str],
         chance: random.Random,
+        store: Callable[[], Awaitable[Store]] | None = None,
+        at_end: Callable[[Store], Awaitable[None]] | None = None,
     ) -> None:
+        """`at_end` is given the store when the session was played and its process has died."""
         self._recording = recording
         self._tools = tools
         self._live_tools = live_tools
         self._models = models
         self._chance = chance
+        self._open_store = store or partial(open_store, None)
+        self._at_end = at_end
         self._waits = Chance(0)
         self._window = window_of(recording.agents)
         self._paths = Paths()
@@ -88,7 +97,8 @@ class Run:
         """Play it to its end, or to the first difference."""
         self._loop = cast(ReplayLoop, asyncio.get_running_loop())
         clock = VirtualClock(self._recording.header.began_at)
-        store = ReplayStore(await open_store(None), self._told)
+        behind = await self._open_store()
+        store = ReplayStore(behind, self._told)
         tools, own = tools_for(self._recording, self._tool)
         self._performance = Performance(
             self._recording,
@@ -118,6 +128,8 @@ class Run:
             self._stopped = True
             self._performance.end()
             await self._loop.settled()
+            if self._at_end is not None and self.difference is None:
+                await self._at_end(behind)
             await store.close()
 
     def _timeline(self) -> Sequence[Event]:
@@ -129,6 +141,7 @@ class Run:
         ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
         in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
         self._deaths = [each.seq for each in ends if each.call == OPEN and each.seq not in in_order]
+        self._deaths.append(recorded.header.last)  # what comes after it is not in the recording
         return events
 
     async def _reach(self, seq: int, *, at: float) -> None:
@@ -253,7 +266,13 @@ class Run:
             brought = actual_result(brought, self._paths.actual)
         if brought is None or not recorded.seq:
             await self._never()
-        await self._turn(_name(recorded))
+        try:
+            await self._turn(_name(recorded))
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is None or not 0 <= recorded.at - self._loop.time() < _ENDS_SECONDS:
+                raise
+            current.uncancel()  # as it was then: a call that cannot be cut off is waited for, and its result counts
         return brought
 
     async def _turn(self, name: str) -> None:
@@ -271,7 +290,7 @@ class Run:
 
     def _model(self, name: str) -> Model:
         if self._models is not None:
-            return self._models(name)
+            return LiveModel(self._models(name), self._loop.for_real)
         return RecordedModel(self, self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:

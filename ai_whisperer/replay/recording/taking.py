@@ -61,11 +61,11 @@ async def record(
             f"The log of session '{session_id}' has the entries 1 to {rows.log[-1].seq}; it cannot be compared from "
             f"{first} on. Choose a number in between."
         )
-    taken = _Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
+    taken = Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
     return await noted(blotted(taken, scrub))
 
 
-class _Taking:
+class Taking:
     """Makes a recording of rows."""
 
     def __init__(self, rows: Rows, specs: dict[str, ToolSpec]) -> None:
