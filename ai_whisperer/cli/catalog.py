@@ -23,6 +23,12 @@ COMMANDS: Final = {
     "record": {
         "record": "Record a session: a file that whisperer replay plays without models, as a test of its agents.",
     },
+    "fork": {
+        "fork": "Let a session go on from an entry of its log in another one, with agents that are defined otherwise.",
+    },
+    "compare": {
+        "compare": "Lay two sessions or recordings side by side: where agents part ways, and what it comes to.",
+    },
     "replay": {
         "replay": "Play conversation scripts and recordings of sessions, and say what is not as expected.",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -94,22 +95,25 @@ async def import_session(
 
     A server that runs on the data folder does it; if none does, the folder is opened for it.
     """
+    report = await imported(call, file, new_id=new_id)
+    call.output.told(report, f"Imported session {report.session_id}: {_contents(report)}.")
+
+
+async def imported(call: Call, file: Path, *, new_id: str | None) -> ImportedSession | TransferReport:
+    """Bring in a session through the server that has the data folder; if none has, into the folder itself."""
     import asyncio
 
     from ai_whisperer.store.folder_lock import FolderLock
 
     data = call.settings.values.data
-    report: ImportedSession | TransferReport
     if call.settings.values.url is None and FolderLock.holder(data) is None:
         _folder_of(call, "start its server, which imports")
     if call.settings.values.url is not None or FolderLock.holder(data) is not None:
         async with call.server() as client:
-            report = await client.import_session(str(file.absolute()), session_id=new_id)
-    else:
-        from ai_whisperer import import_into_folder
+            return await client.import_session(os.path.abspath(file), session_id=new_id)  # noqa: ASYNC240 - no disk
+    from ai_whisperer import import_into_folder
 
-        report = await asyncio.to_thread(lambda: import_into_folder(data, file, session_id=new_id))
-    call.output.told(report, f"Imported session {report.session_id}: {_contents(report)}.")
+    return await asyncio.to_thread(lambda: import_into_folder(data, file, session_id=new_id))
 
 
 def _contents(report: ImportedSession | TransferReport) -> str:

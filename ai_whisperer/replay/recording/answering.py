@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import Answer, ToolResult, ToolSpec
-from ai_whisperer.errors import ModelError
+from ai_whisperer.domain.tasks import Failure
+from ai_whisperer.errors import ModelError, ModelUnavailableError
 from ai_whisperer.models.base import (
     CallRequested,
     Finished,
+    Model,
     ModelRequest,
     ReasoningDelta,
     StreamEvent,
@@ -23,8 +27,12 @@ from ai_whisperer.replay.recording.format import Agent, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.tools.function import Tool, ToolContext
 
+_S = TypeVar("_S", bound=msgspec.Struct)
+
 _NO_WINDOW = 1_000_000_000
 """Of an agent whose conversations were never made shorter nobody knows how much its model takes; it was enough."""
+_NO_WAIT = -2.0
+"""Spreads a wait so far that it is nothing: then it is as long as was asked for."""
 
 
 class Prompter(Protocol):
@@ -38,24 +46,44 @@ class Prompter(Protocol):
 class RecordedModel:
     """A model that says what was recorded, when it was."""
 
-    def __init__(self, prompter: Prompter, window: Callable[[str], int]) -> None:
+    def __init__(self, prompter: Prompter, chance: Chance, *, window: int) -> None:
         self._prompter = prompter
+        self._chance = chance
         self._window = window
-        self._agent_id = ""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = await self._prompter.reply_to(request)
         if reply.error is not None:
-            raise error_of(reply)
+            raise error_of(reply, self._chance)
         for event in events_of(reply.answer or Answer()):
             yield event
 
     def context_window(self) -> int:
         """How many tokens it takes, as far as the recording tells."""
-        return self._window("")
+        return self._window
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+class LiveModel:
+    """A model that is asked for real, while time passes as it does outside."""
+
+    def __init__(self, model: Model, for_real: Callable[[], AbstractContextManager[None]]) -> None:
+        self._model = model
+        self._for_real = for_real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        with self._for_real():
+            async for event in self._model.stream(request):
+                yield event
+
+    async def close(self) -> None:
+        with self._for_real():
+            await self._model.close()
 
 
 def events_of(answer: Answer) -> Iterator[StreamEvent]:
@@ -68,27 +96,45 @@ def events_of(answer: Answer) -> Iterator[StreamEvent]:
     yield Finished(usage=answer.usage, finish=answer.finish, model=answer.model, provider=answer.provider)
 
 
-def error_of(reply: Reply) -> ModelError:
-    """The error that was recorded. It asks for the wait that followed, which chance had a part in."""
-    failure = reply.error
-    kind = _kinds().get("" if failure is None else failure.code, ModelError)
-    error = kind("" if failure is None else failure.message)
-    error.retry_after_seconds = reply.retry_after_seconds or reply.wait_seconds
-    return error
+class PassingError(ModelUnavailableError):
+    """A failure after which the request was made again: it asks for exactly the wait that followed."""
 
 
-def _kinds(root: type[ModelError] = ModelError) -> dict[str, type[ModelError]]:
-    found = {root.code: root}
-    for kind in root.__subclasses__():
-        found = {**_kinds(kind), **found}
-    return found
+class LastError(ModelError):
+    """A failure after which the request was given up."""
 
 
-def windows_of(agents: Iterable[Agent]) -> Callable[[str], int]:
+def error_of(reply: Reply, chance: Chance) -> ModelError:
+    """The error that was recorded, with the code that it had, as one that leads to what followed from it."""
+    failure = reply.error or Failure(code=ModelError.code, message="")
+    if reply.wait_seconds is None:
+        last = LastError(failure.message)
+        last.code = failure.code
+        return last
+    chance.lets_wait_be_asked_for()
+    passing = PassingError(failure.message, retry_after_seconds=reply.retry_after_seconds or reply.wait_seconds)
+    passing.code = failure.code
+    return passing
+
+
+class Chance(random.Random):
+    """Chance that brings the middle, but for waits that were recorded: these are as long as their error asks for."""
+
+    _is_wait = False
+
+    def lets_wait_be_asked_for(self) -> None:
+        self._is_wait = True
+
+    def random(self) -> float:
+        if self._is_wait:
+            self._is_wait = False
+            return _NO_WAIT
+        return 0.5
+
+
+def window_of(agents: Iterable[Agent]) -> int:
     """How many tokens the models of a recording take: the smallest that is known, or more than any conversation has."""
-    known = [agent.context_window for agent in agents if agent.context_window is not None]
-    window = min(known, default=_NO_WINDOW)
-    return lambda _: window
+    return min((agent.context_window for agent in agents if agent.context_window is not None), default=_NO_WINDOW)
 
 
 class StandIn(Tool):
@@ -187,5 +233,5 @@ def actual_result(result: ToolResult, actual: Callable[[str], str]) -> ToolResul
     return _through(result, actual)
 
 
-def _through(value: msgspec.Struct, change: Callable[[str], str]):  # type: ignore[no-untyped-def]
+def _through(value: _S, change: Callable[[str], str]) -> _S:
     return msgspec.json.decode(change(msgspec.json.encode(value).decode()), type=type(value))

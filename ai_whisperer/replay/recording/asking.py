@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.conversation import AnswerTurn, ToolCall, ToolSpec, ToolTurn, Turn
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.recording.format import Asked
 

@@ -1,8 +1,8 @@
 """Whether the log of a run is the one that was recorded.
 
-Entries are compared strand by strand: what a task does, what an agent goes through, the order of the mails to each
-recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between strands it may be
-another, as it is between things that happen at the same time.
+Entries are compared strand by strand: what a task does, each of its tool calls, what an agent goes through, the order
+of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between
+strands it may be another, as it is between things that happen at the same time.
 
 Not compared are numbers and times (a timer fires a little late), what only the provider or the machine causes, and how
 often the process had been started.
@@ -10,6 +10,7 @@ often the process had been started.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -49,12 +50,21 @@ _UNCOMPARED_FIELDS: Mapping[str, frozenset[str]] = {
 }
 
 
+_BEYOND = 1 << 60
+_CUT_ID = re.compile(r"[0-9a-f]{1,31}$")
+"""What may be the beginning of an id: a summary ends wherever it is long enough."""
+
+
 def strand_of(name: str, params: Mapping[str, Any]) -> str:
     """The order of what an entry counts in."""
     if name == "mail.sent":
         return f"mail to {params['recipient']}"
     if name.startswith("room."):
         return f"room {params['roomId']}"
+    if name == "event.broadcast":
+        return f"events of {params['sender']}"
+    if params.get("kind") == "tool" and "stepId" in params:
+        return f"call {params['stepId']}"
     for field in ("taskId", "mailId", "scheduleId"):
         if isinstance(params.get(field), str):
             return f"{field} {params[field]}"
@@ -66,7 +76,10 @@ def strand_of(name: str, params: Mapping[str, Any]) -> str:
 def comparable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """What of an entry is compared."""
     left_out = _UNCOMPARED_FIELDS.get(name, frozenset())
-    return {field: _plain(value) for field, value in params.items() if field not in left_out and not _is_time(field)}
+    found = {field: _plain(value) for field, value in params.items() if field not in left_out and not _is_time(field)}
+    if isinstance(found.get("summary"), str):
+        found["summary"] = _CUT_ID.sub("", found["summary"])
+    return found
 
 
 def _is_time(field: str) -> bool:
@@ -91,6 +104,10 @@ class LogComparison:
             if _counts(entry.name, entry.params):
                 self._strands[strand_of(entry.name, entry.params)].append(entry)
         self._taken: dict[str, int] = defaultdict(int)
+        self._order = [entry.seq for strand in self._strands.values() for entry in strand]
+        self._order.sort()
+        self._told: set[int] = set()
+        self._next = 0
         self._last = 0
         self.compared = 0
         self.out_of_order = 0
@@ -117,6 +134,7 @@ class LogComparison:
             )
         entry = recorded[number]
         self.compared += 1
+        self._told.add(entry.seq)
         if entry.seq < self._last:
             self.out_of_order += 1
         self._last = max(entry.seq, self._last)
@@ -135,6 +153,14 @@ class LogComparison:
             ),
         )
 
+    @property
+    def first_untold(self) -> int:
+        """The number of the first entry that was recorded and has not been told yet."""
+        while self._next < len(self._order) and self._order[self._next] in self._told:
+            self._told.discard(self._order[self._next])
+            self._next += 1
+        return self._order[self._next] if self._next < len(self._order) else _BEYOND
+
     def missing(self) -> Difference | None:
         """The first entry that was recorded and was not told, when the run is over."""
         left = [
@@ -149,7 +175,7 @@ class LogComparison:
         return Difference(
             kind="missing",
             place=_place(first.params),
-            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now; {len(left)} are missing.",
+            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now.",
             seq=first.seq,
             diff=diff_of(_shown(first.name, comparable(first.name, first.params)), ""),
         )

@@ -120,8 +120,8 @@ def read_recording(path: str | Path) -> Recording:
         raise RecordingError(f"The recording '{path}' cannot be read: {error.strerror}.") from error
     if not content.startswith(_BEGINNING):
         raise RecordingError(
-            f"'{path}' is not a recording. Make one with: whisperer record SESSION -o {path.name}. A conversation script "
-            "is played by whisperer replay too."
+            f"'{path}' is not a recording. Make one: whisperer record SESSION -o {path.name}. Conversation scripts are "
+            "played by whisperer replay."
         )
     raw = content.split(b"\n")
     _check_format(raw[0], path)
@@ -133,9 +133,9 @@ def read_recording(path: str | Path) -> Recording:
     digest = hashlib.sha256(content[: content.rfind(b"\n", 0, -1) + 1]).hexdigest()
     if last.lines != len(lines) or last.digest != digest:
         raise RecordingError(
-            f"'{path}' was changed after it was written: its lines do not have the digest of its last line. Get it back "
-            "from your version control, or record the session again. To leave something out of a recording, scrub it "
-            "while it is recorded (whisperer record --scrub)."
+            f"'{path}' was changed after it was written: its lines do not have the digest of its last line. Get it "
+            "back from your version control, or record the session again. To leave something out of a recording, scrub "
+            "it while it is recorded (whisperer record --scrub)."
         )
     return _gathered(lines, path)
 
@@ -163,7 +163,7 @@ def _cut(path: Path) -> RecordingError:
 def _line(raw: bytes, number: int, path: Path) -> AnyLine:
     try:
         if b'"$body"' in raw:
-            return msgspec.convert(_brought_back(msgspec.json.decode(raw), path), AnyLine)
+            raw = _encode(_brought_back(msgspec.json.decode(raw), path))
         return _decoder.decode(raw)
     except msgspec.ValidationError as error:
         raise RecordingError(

@@ -1,14 +1,14 @@
 """What came from outside, read from the log: each call of a person or a program, with the arguments that it had.
 
-The log tells what was decided, in groups: the entries of one call have one cause and one time. One entry of a group leads,
-the others follow from it.
+The log tells what was decided, in groups: the entries of one call have one cause and one time. One entry of a group
+leads, the others follow from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,7 +19,9 @@ from ai_whisperer.replay.recording.paths import is_drawn
 from ai_whisperer.replay.recording.rows import Rows
 
 OPEN = "open"
-"""The input that is no call: the process ended, and another one opened the session."""
+"""An input that is no call: another process opened the session."""
+CLOSE = "close"
+"""The process before began to close it in order. Without this it was killed."""
 
 _GONE = {
     "agent.deleted": "agent '{agentId}' was deleted",
@@ -30,11 +32,40 @@ _GONE = {
 
 Found = tuple[str, dict[str, Any]]
 """A call and its arguments."""
-_Reader = Callable[[Rows, Notification, Mapping[str, Notification]], Found | None]
+
+
+class Group:
+    """The entries of one call, or of several that were made at the same moment."""
+
+    def __init__(self, notes: Sequence[Notification], *, offset: int = 0) -> None:
+        """`offset` is how far the wall clock was ahead of the time of the log."""
+        self.notes = notes
+        self.offset = offset
+        self._told = {(note.name, note.params.get("agentId")) for note in notes}
+        self._names = {note.name for note in notes}
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these is told."""
+        return not self._names.isdisjoint(names)
+
+    def tells(self, name: str, agent_id: str) -> bool:
+        """Whether this is told of the agent."""
+        return (name, agent_id) in self._told
+
+
+class Told(NamedTuple):
+    """An entry, with the group that it stands in and the rows that it tells of."""
+
+    rows: Rows
+    note: Notification
+    group: Group
+
+
+_Reader = Callable[[Told], Found | None]
 
 
 class Lead(msgspec.Struct, frozen=True):
-    """The entry that an input led to first, and the call."""
+    """The first entry that tells of an input, and the call."""
 
     note: Notification
     call: str
@@ -48,43 +79,100 @@ def is_from_outside(cause: str) -> bool:
 
 def leads_of(rows: Rows) -> Iterator[Lead]:
     """The inputs in the order of the log. Raises `RecordingError` for what cannot be recorded."""
-    clean_since: Notification | None = None
+    leads = list(_leads(rows))
+    trees: dict[tuple[str, float, str], list[Lead]] = {}
+    for lead in leads:
+        if lead.call == "cancel_task":
+            trees.setdefault((lead.note.cause, lead.note.at, lead.arguments["reason"]), []).append(lead)
+    for lead in leads:
+        if lead.call != "cancel_task":
+            yield lead
+            continue
+        together = trees[lead.note.cause, lead.note.at, lead.arguments["reason"]]
+        root = _root_of([each.arguments["task"] for each in together], rows)
+        if len(together) == 1 or root is None:
+            yield lead
+        elif together[0] is lead:
+            yield Lead(lead.note, "cancel_tree", {**lead.arguments, "task": root})
+
+
+def _root_of(tasks: Sequence[str], rows: Rows) -> str | None:
+    """The one of these tasks that caused all others; None if there is none."""
+    roots = [each for each in tasks if not (each in rows.tasks and rows.tasks[each].parent_id in tasks)]
+    return roots[0] if len(roots) == 1 else None
+
+
+def _leads(rows: Rows) -> Iterator[Lead]:
+    closes = dict(_closes(rows.log))
+    offset = 0
     for (cause, _), notes in groupby(rows.log, key=lambda note: (note.cause, note.at)):
         group = list(notes)
         for note in group:
             if note.name in _GONE:
                 raise _gone(note)
+            if note.seq in closes:
+                yield Lead(note, CLOSE, {})
             if note.name == "session.opened":
-                at = note.at if clean_since is None else clean_since.at
-                yield Lead(note, OPEN, {"clean": clean_since is not None, "down_from": at})
+                yield Lead(note, OPEN, {})
+            if note.name in ("session.opened", "clock.changed"):
+                offset = note.params.get("clockOffsetSeconds") or 0
         if is_from_outside(cause):
-            yield from _leads_in(rows, group)
-        last = group[-1]
-        clean_since = (clean_since or last) if last.name == "step.interrupted" else None
+            yield from _leads_in(rows, Group(group, offset=offset))
+
+
+def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
+    """Before which entries a process began to close the session in order, and which entry tells of the next one.
+
+    Tasks that a process is killed at have been started once more when they are taken up. One that closes the session
+    begins nothing new, lets what is under way end for a while, and then cuts it off.
+    """
+    for index, note in enumerate(log):
+        if note.name != "session.opened":
+            continue
+        taken_up = [
+            each.params["attempt"] > 1
+            for each in log[index : index + _MOST_TAKEN_UP]
+            if each.name == "async.task.started" and each.cause == "recovery" and each.at == note.at
+        ]
+        if any(taken_up) or not taken_up:
+            continue
+        first = index
+        while first and log[first - 1].name in _ENDS and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
+            first -= 1
+        yield log[first].seq, note.seq
+
+
+_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed", "async.task.completed")
+_GRACE_SECONDS = 60.0
+_MOST_TAKEN_UP = 10_000
 
 
 def _gone(note: Notification) -> RecordingError:
     what = _GONE[note.name].format_map(note.params)
     return RecordingError(
-        f"This session cannot be recorded beyond entry {note.seq - 1} of its log: then {what}, and what that was is not "
-        f"kept. Record what came before: --to {note.seq - 1}."
+        f"This session cannot be recorded beyond entry {note.seq - 1} of its log: then {what}, and what that was is "
+        f"not kept. Record what came before: --to {note.seq - 1}."
     )
 
 
-def _leads_in(rows: Rows, group: Sequence[Notification]) -> Iterator[Lead]:
-    by_name = {note.name: note for note in reversed(group)}
-    created = {note.params["agentId"] for note in group if note.name == "agent.created"}
-    for note in group:
-        if note.name != "agent.created" and note.params.get("agentId") in created and note.name in _OF_CREATION:
+def _leads_in(rows: Rows, group: Group) -> Iterator[Lead]:
+    since = 0
+    for index, note in enumerate(group.notes):
+        agent_id = note.params.get("agentId") or ""
+        if note.name in _OF_CREATION and group.tells("agent.created", agent_id):
             continue
-        if note.name in _STOPPED_WITH and "agent.stopped" in by_name:
+        if note.name in _STOPPED_WITH and group.tells("agent.stopped", agent_id):
             continue
         reader = _READERS.get(note.name)
-        found = None if reader is None else reader(rows, note, by_name)
+        found = None if reader is None else reader(Told(rows, note, group))
         if found is not None:
-            yield Lead(note, found[0], {name: each for name, each in found[1].items() if each is not None})
+            first = group.notes[since] if note.name in _LATE else note
+            since = index + 1
+            yield Lead(first, found[0], {name: each for name, each in found[1].items() if each is not None})
 
 
+_LATE = ("event.broadcast", "agent.stopped", "agent.started", "limits.changed")
+"""What is told after that which follows from it."""
 _OF_CREATION = ("agent.started", "agent.state_changed", "schedule.created", "agent.redefined")
 _STOPPED_WITH = ("async.task.cancelled", "agent.state_changed", "mail.state_changed", "agent.sleep_changed")
 
@@ -94,66 +182,71 @@ def own_id(given: str) -> str | None:
     return None if is_drawn(given) else given
 
 
-def _created(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-    agent_id = note.params["agentId"]
-    if agent_id not in rows.agents:
+def _created(told: Told) -> Found:
+    agent_id = told.note.params["agentId"]
+    if agent_id not in told.rows.agents:
         raise RecordingError(
-            f"Agent '{agent_id}' is in the log of session '{rows.session_id}' and not among its agents. What it was is "
-            "not kept, so the session cannot be recorded."
+            f"Agent '{agent_id}' is in the log of session '{told.rows.session_id}' and not among its agents. What it "
+            "was is not kept, so the session cannot be recorded."
         )
-    started = any(each.name == "agent.started" and each.params["agentId"] == agent_id for each in group.values())
-    return "create_agent", {"agent_id": agent_id, "auto_start": started}
+    return "create_agent", {"agent_id": agent_id, "auto_start": told.group.tells("agent.started", agent_id)}
 
 
-def _started(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-    agent_id = note.params["agentId"]
-    return "start_agent", {"agent_id": agent_id, "redefined": True if "agent.redefined" in group else None}
+def _started(told: Told) -> Found:
+    agent_id = told.note.params["agentId"]
+    return "start_agent", {
+        "agent_id": agent_id,
+        "redefined": True if told.group.tells("agent.redefined", agent_id) else None,
+    }
 
 
 def _agent_call(call: str, *, reason: bool) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-        if "limits.changed" in group:
+    def read(told: Told) -> Found | None:
+        if told.group.has("limits.changed"):
             return None  # an agent that waited for it goes on
-        told = {"reason": note.params["reason"]} if reason and note.params.get("reason") else {}
-        return call, {"agent_id": note.params["agentId"], **told}
+        why = {"reason": told.note.params["reason"]} if reason and told.note.params.get("reason") else {}
+        return call, {"agent_id": told.note.params["agentId"], **why}
 
     return read
 
 
-def _paused(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
+def _paused(told: Told) -> Found:
     cut = any(
         each.name == "step.interrupted"
-        and each.params["agentId"] == note.params["agentId"]
-        and 0 <= each.at - note.at < 1
-        for each in rows.log[note.seq : note.seq + 50]
+        and each.params["agentId"] == told.note.params["agentId"]
+        and 0 <= each.at - told.note.at < 1
+        for each in told.rows.log[told.note.seq : told.note.seq + 50]
     )
     return "interrupt_agent" if cut else "pause_agent", {
-        "agent_id": note.params["agentId"],
-        "reason": note.params.get("reason") or None,
+        "agent_id": told.note.params["agentId"],
+        "reason": told.note.params.get("reason") or None,
     }
 
 
-def _slept(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    params, action = note.params, note.params["action"]
+def _slept(told: Told) -> Found | None:
+    params, action = told.note.params, told.note.params["action"]
     if action == "sleep":
         until = params.get("sleepingUntil")
         by_wall = params.get("sleepingByWallClock")
         return "sleep_agent", {
             "agent_id": params["agentId"],
-            "duration_seconds": None if until is None or by_wall else round(until - note.at, 6),
+            "duration_seconds": None
+            if until is None or by_wall
+            else round(until - told.group.offset - told.note.at, 6),
             "until": until if by_wall else None,
             "wake_events": params.get("wakeEvents") or None,
             "reason": params.get("reason") or None,
         }
-    followed = {"mail.sent", "event.broadcast", "schedule.created", "agent.resumed", "limits.changed"}
-    if action != "wake" or followed.intersection(group) or "async.task.queued" not in group:
+    if action != "wake" or told.group.has("mail.sent", "event.broadcast", "agent.resumed", "limits.changed"):
+        return None
+    if not told.group.tells("async.task.queued", params["agentId"]):
         return None
     return "wake_agent", {"agent_id": params["agentId"], "reason": params.get("reason") or None}
 
 
-def _queued(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    params = note.params
-    task = rows.tasks.get(params["taskId"])
+def _queued(told: Told) -> Found | None:
+    params = told.note.params
+    task = told.rows.tasks.get(params["taskId"])
     if "again" in params:
         return "retry_task", {"task": params["taskId"]}
     if params["kind"] == "compaction":
@@ -162,8 +255,8 @@ def _queued(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
         return None
     if task is None or task.erased_at is not None:
         raise RecordingError(
-            f"The task that entry {note.seq} of the log tells of was erased, so the session cannot be recorded. Record "
-            f"what came before: --to {note.seq - 1}."
+            f"The task that entry {told.note.seq} of the log tells of was erased, so the session cannot be recorded. "
+            f"Record what came before: --to {told.note.seq - 1}."
         )
     origin = task.origin
     return "send_task", {
@@ -180,19 +273,21 @@ def _queued(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
 
 
 def _of_task(call: str, *, reason: bool = False) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-        told = {"reason": note.params["reason"]} if reason else {}
-        return call, {"task": note.params["taskId"], **told}
+    def read(told: Told) -> Found:
+        why = {"reason": told.note.params["reason"]} if reason else {}
+        return call, {"task": told.note.params["taskId"], **why}
 
     return read
 
 
-def _mailed(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    if note.params["sender"] != USER:
+def _mailed(told: Told) -> Found | None:
+    if told.note.params["sender"] != USER:
         return None
-    mail = rows.mails[note.params["mailId"]]
+    mail = told.rows.mails[told.note.params["mailId"]]
     if mail.erased_at is not None:
-        raise RecordingError(f"The mail of entry {note.seq} was erased. Record what came before: --to {note.seq - 1}.")
+        raise RecordingError(
+            f"The mail of entry {told.note.seq} was erased. Record what came before: --to {told.note.seq - 1}."
+        )
     priority = None if mail.priority == "normal" else str(mail.priority)
     if mail.reply_to is not None:
         reply = {"mail_id": mail.reply_to, "body": mail.body, "priority": priority, "reply_id": own_id(mail.id)}
@@ -207,22 +302,21 @@ def _mailed(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
     }
 
 
-def _marked(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    others = set(group) - {"mail.state_changed"}
-    if note.params["agentId"] != USER or others:
+def _marked(told: Told) -> Found | None:
+    if told.note.params["agentId"] != USER or told.group.has("mail.sent", "async.task.dismissed", "async.task.queued"):
         return None
-    return "mark_mail", {"mail_id": note.params["mailId"], "state": note.params["state"]}
+    return "mark_mail", {"mail_id": told.note.params["mailId"], "state": told.note.params["state"]}
 
 
-def _broadcast(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    params = note.params
+def _broadcast(told: Told) -> Found | None:
+    params = told.note.params
     if params["sender"] != USER:
         return None
     return "broadcast_event", {"event": params["event"], "data": params["data"], "event_id": own_id(params["eventId"])}
 
 
-def _room(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-    params = note.params
+def _room(told: Told) -> Found:
+    params = told.note.params
     if params["kind"] == "direct":
         return "open_chat", {"agent_id": params["members"][0]}
     made = {"members": params["members"], "title": params["title"], "hop_limit": params["hopLimit"]}
@@ -230,16 +324,16 @@ def _room(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> 
 
 
 def _member(call: str) -> _Reader:
-    return lambda rows, note, group: (call, {"room": note.params["roomId"], "agent_id": note.params["agentId"]})
+    return lambda told: (call, {"room": told.note.params["roomId"], "agent_id": told.note.params["agentId"]})
 
 
-def _posted(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    params = note.params
+def _posted(told: Told) -> Found | None:
+    params = told.note.params
     if params["sender"] != USER:
         return None
-    message = rows.messages.get(params["messageId"])
+    message = told.rows.messages.get(params["messageId"])
     asked = () if message is None else message.asked.values()
-    origins = [task.origin for task_id in asked if (task := rows.tasks.get(task_id)) is not None]
+    origins = [task.origin for task_id in asked if (task := told.rows.tasks.get(task_id)) is not None]
     joins = any(origin is not None and origin.next_step for origin in origins)
     return "post_message", {
         "room": params["roomId"],
@@ -249,49 +343,54 @@ def _posted(rows: Rows, note: Notification, group: Mapping[str, Notification]) -
     }
 
 
-def _scheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    if "agent.redefined" in group:
+def _scheduled(told: Told) -> Found | None:
+    params = told.note.params
+    if params["agentId"] and told.group.tells("agent.redefined", params["agentId"]):
         return None
-    params = note.params
     renamed = {"agent_id": "agentId", "interval_seconds": "intervalSeconds"}
     names = ("cron", "zone", "prompt", "event", "data", "missed", "wake")
     found = {name: params.get(renamed.get(name, name)) for name in (*renamed, *names)}
     return "create_schedule", {**found, "schedule_id": own_id(params["scheduleId"])}
 
 
-def _rescheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    if note.params.get("reason"):
+def _rescheduled(told: Told) -> Found | None:
+    if told.note.params.get("reason"):
         return None
-    return "pause_schedule" if note.params["paused"] else "resume_schedule", {"schedule": note.params["scheduleId"]}
+    return "pause_schedule" if told.note.params["paused"] else "resume_schedule", {
+        "schedule": told.note.params["scheduleId"]
+    }
 
 
-def _unscheduled(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    return None if "agent.redefined" in group else ("delete_schedule", {"schedule": note.params["scheduleId"]})
+def _unscheduled(told: Told) -> Found | None:
+    agent_id = told.note.params["agentId"]
+    if agent_id and told.group.tells("agent.redefined", agent_id):
+        return None
+    return "delete_schedule", {"schedule": told.note.params["scheduleId"]}
 
 
-def _locked(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    params = note.params
-    if params["taskId"] is not None or "lock.released" in group or "lock.broken" in group:
+def _locked(told: Told) -> Found | None:
+    params = told.note.params
+    if params["taskId"] is not None or told.group.has("lock.released", "lock.broken"):
         return None
     found = {"name": params["name"], "holder": None if params["holder"] == USER else params["holder"]}
-    return "acquire_lock", {**found, "ttl_seconds": round(params["expiresAt"] - note.at, 6)}
+    return "acquire_lock", {**found, "ttl_seconds": round(params["expiresAt"] - told.note.at, 6)}
 
 
-def _awaited(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-    params = note.params
+def _awaited(told: Told) -> Found | None:
+    params = told.note.params
     if "waitId" not in params:
         return None
     found = {"name": params["name"], "holder": None if params["waiter"] == USER else params["waiter"]}
-    return "acquire_lock", {**found, "wait_seconds": round(params["deadlineAt"] - note.at, 6)}
+    return "acquire_lock", {**found, "wait_seconds": round(params["deadlineAt"] - told.note.at, 6)}
 
 
 def _lock(call: str) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found | None:
-        params = note.params
+    def read(told: Told) -> Found | None:
+        params = told.note.params
         if params["taskId"] is not None and call != "break_lock":
             return None
         if call == "renew_lock":
-            seconds = round(params["expiresAt"] - note.at, 6)
+            seconds = round(params["expiresAt"] - told.note.at, 6)
             return call, {"name": params["name"], "token": params["token"], "ttl_seconds": seconds}
         if call == "break_lock":
             return call, {"name": params["name"], "reason": params["reason"]}
@@ -301,23 +400,26 @@ def _lock(call: str) -> _Reader:
 
 
 def _approval(call: str) -> _Reader:
-    def read(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-        return call, {"approval_id": note.params["approvalId"], "reason": note.params["reason"] or None}
+    def read(told: Told) -> Found:
+        return call, {"approval_id": told.note.params["approvalId"], "reason": told.note.params["reason"] or None}
 
     return read
 
 
-def _answered(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-    question = rows.questions[note.params["questionId"]]
+def _answered(told: Told) -> Found:
+    question = told.rows.questions[told.note.params["questionId"]]
     return "answer_question", {"question_id": question.id, "answer": question.answer}
 
 
-def _unanswered(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-    return "refuse_question", {"question_id": note.params["questionId"], "reason": note.params["reason"] or None}
+def _unanswered(told: Told) -> Found:
+    return "refuse_question", {
+        "question_id": told.note.params["questionId"],
+        "reason": told.note.params["reason"] or None,
+    }
 
 
-def _limited(rows: Rows, note: Notification, group: Mapping[str, Notification]) -> Found:
-    params = note.params
+def _limited(told: Told) -> Found:
+    params = told.note.params
     if params["scope"] == "server":
         return "take_server_limits", {"limits": params["limits"]}
     return "set_limits", {"limits": params["limits"], "agent_id": params["agentId"]}

@@ -1,9 +1,9 @@
 """Causal paths: what something is called by what caused it, not by chance, so that two runs can be laid side by side.
 
 A task that the third input gave to the writer is `3>writer`, the mail that this task sent to the editor is
-`3>writer>mail:editor`, the task which that became is `3>writer>mail:editor>editor`. The second of one kind with one cause
-ends in `.2`. A step is its task and its number: `3>writer/2`. Ids that were drawn by chance are written as causal ids: a
-digest of the path, in the form that ids have.
+`3>writer>mail:editor`, the task which that became is `3>writer>mail:editor>editor`. The second of one kind with one
+cause ends in `.2`. A step is its task and its number: `3>writer/2`. Ids that were drawn by chance are written as causal
+ids: a digest of the path, in the form that ids have.
 """
 
 from __future__ import annotations
@@ -20,21 +20,18 @@ ID = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32}|[0-9a-f]{24})(?![0-9a-zA-Z])")
 """What may be an id that was drawn by chance."""
 _ID_DIGITS = 24
 
-_MADE: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "async.task.queued": (("taskId", "{agentId}"),),
-    "async.task.started": (("taskId", "{agentId}"),),
-    "async.task.continuation": (("continuationId", "{agentId}"),),
-    "mail.sent": (("mailId", "mail:{recipient}"),),
-    "event.broadcast": (("eventId", "event:{event}"),),
-    "schedule.created": (("scheduleId", "schedule"),),
-    "schedule.fired": (("eventId", "event"), ("taskId", "{agentId}")),
-    "room.created": (("roomId", "room"),),
-    "room.message": (("messageId", "message"),),
-    "room.answering": (("taskId", "{agentId}"),),
-    "lock.waiting": (("waitId", "lock:{name}"),),
-    "lock.wait_ended": (("waitId", "lock:{name}"),),
+_IDS = {
+    "taskId": "{agentId}",
+    "continuationId": "{agentId}",
+    "mailId": "mail:{recipient}",
+    "replyId": "reply",
+    "eventId": "event:{event}",
+    "scheduleId": "schedule",
+    "roomId": "room",
+    "messageId": "message",
+    "waitId": "lock:{name}",
 }
-"""Which notifications tell of something new: the param that has its id, and what it is called by beside its cause."""
+"""The params of notifications that name something; what is new is called so, beside its cause."""
 
 
 def is_drawn(text: object) -> bool:
@@ -64,10 +61,11 @@ class Paths:
 
     def feed(self, name: str, cause: str, params: Mapping[str, Any]) -> None:
         """Take the next entry of the log."""
-        for field, called in _MADE.get(name, ()):
-            made = params.get(field)
-            if isinstance(made, str) and made not in self._paths:
-                self._add(made, f"{self.cause(cause)}>{called.format_map(_Named(params))}")
+        for field, called in _IDS.items():
+            if field in params:
+                made = params[field]
+                if isinstance(made, str) and made not in self._paths:
+                    self._add(made, f"{self.cause(cause)}>{called.format_map(_Named(params))}")
         if name == "async.task.started":
             self._number(params["taskId"], params["agentId"])
 
@@ -101,12 +99,9 @@ class Paths:
 
     def key(self, step_id: str) -> str:
         """The key of a step, of a request for a summary too."""
-        task_id, _, number = step_id.partition(".")
-        if task_id not in self._paths:  # a caller's own id may have dots in it
-            summary = ".summary" if step_id.endswith(".summary") else ""
-            task_id, _, number = step_id.removesuffix(".summary").rpartition(".")
-            number += summary
-        return f"{self.of(task_id)}/{number}"
+        summary = ".summary" if step_id.endswith(".summary") else ""
+        task_id, _, number = step_id.removesuffix(".summary").rpartition(".")
+        return f"{self.of(task_id)}/{number}{summary}"
 
     def place(self, step_id: str) -> str:
         """Where a step is, for people: `writer, task 3`."""

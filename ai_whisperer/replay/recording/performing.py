@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import msgspec
 
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.domain.clock import Clock, IdSource
@@ -24,21 +26,18 @@ from ai_whisperer.templates.library import TemplateLibrary
 from ai_whisperer.templates.parsing import Template
 from ai_whisperer.tools.function import Tool
 
-CALLS = frozenset(
-    "create_agent start_agent pause_agent interrupt_agent resume_agent stop_agent sleep_agent wake_agent send_task "
-    "cancel_task retry_task dismiss_task compact_context send_mail reply_mail mark_mail broadcast_event create_room "
-    "open_chat add_member remove_member post_message create_schedule pause_schedule resume_schedule delete_schedule "
-    "acquire_lock renew_lock release_lock break_lock approve refuse answer_question refuse_question set_limits "
-    "take_server_limits".split()
-)
+_WORDS = """
+create_agent start_agent pause_agent interrupt_agent resume_agent stop_agent sleep_agent wake_agent
+send_task cancel_task cancel_tree retry_task dismiss_task compact_context
+send_mail reply_mail mark_mail broadcast_event
+create_room open_chat add_member remove_member post_message
+create_schedule pause_schedule resume_schedule delete_schedule
+acquire_lock renew_lock release_lock break_lock
+approve refuse answer_question refuse_question
+set_limits take_server_limits
+"""
+CALLS = frozenset(_WORDS.split())
 """What an input may call."""
-
-
-class NoChance(random.Random):
-    """Chance that always brings the least: how long a wait was is in the recording."""
-
-    def random(self) -> float:
-        return 0.0
 
 
 class Performance:
@@ -49,42 +48,51 @@ class Performance:
         recording: Recording,
         *,
         store: Store,
+        on_death: Callable[[], None],
         tools: Sequence[Tool],
         agent_tools: Mapping[str, Sequence[Tool]],
         model_factory: ModelFactory,
         clock: Clock,
+        chance: random.Random,
         ids: IdSource,
     ) -> None:
         self._recording = recording
         self._store = store
+        self._on_death = on_death
         self._tools = tools
         self._agent_tools = agent_tools
         self._model_factory = model_factory
         self._clock = clock
+        self._chance = chance
         self._ids = ids
         self._definitions = {agent.id: agent.definition for agent in recording.agents}
         self._folder = TemporaryDirectory(prefix="whisperer-replay-")
         self._manager: AsyncAgentSessionManager | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._calls: dict[asyncio.Task[Any], Input] = {}
 
     async def open(self) -> None:
-        granted = {name for each in self._definitions.values() for name in each.folders}
-        for name in granted:
-            Path(self._folder.name, name).mkdir(parents=True, exist_ok=True)
         self._manager = AsyncAgentSessionManager(
             store=self._store,
             session_id=self._recording.header.session,
             tools=self._tools,
             agent_tools=self._agent_tools,
-            folders={name: Path(self._folder.name, name) for name in granted},
+            folders=self._folders(),
             model_factory=self._model_factory,
             templates=RecordedTemplates(self._recording),
             limits=self._limits(),
             clock=self._clock,
-            random=NoChance(0),
+            random=self._chance,
             ids=self._ids,
         )
         await self._manager.open()
+
+    def _folders(self) -> dict[str, Path]:
+        """Empty folders under the names of those that agents were granted."""
+        granted = {name for each in self._definitions.values() for name in each.folders}
+        for name in granted:
+            Path(self._folder.name, name).mkdir(parents=True, exist_ok=True)
+        return {name: Path(self._folder.name, name) for name in granted}
 
     def _limits(self) -> dict[str, Any]:
         """Those that were stated; what the session stated is made again by the inputs that changed it."""
@@ -98,14 +106,22 @@ class Performance:
         session = {name: value for name, value in stated.get("session", {}).items() if name not in changed}
         return {**stated.get("server", {}), **session}
 
-    async def close(self) -> None:
-        """The process ends in order."""
+    def begin_close(self) -> None:
+        """The process begins to end in order."""
         if self._manager is not None:
             manager, self._manager = self._manager, None
-            await manager.close(grace_seconds=0)
+            self._closing = asyncio.ensure_future(manager.close())
 
-    async def kill(self) -> None:
+    async def closed(self) -> None:
+        """It has ended, if it began to."""
+        if self._closing is not None:
+            closing, self._closing = self._closing, None
+            await closing
+
+    def kill(self) -> None:
         """The process dies: what is under way is gone, and tells nobody."""
+        if self._closing is not None:
+            self._closing.cancel()
         for call in self._calls:
             call.cancel()
         self._calls.clear()
@@ -114,7 +130,12 @@ class Performance:
             if manager._open is not None:  # noqa: SLF001 - nobody else may kill a session
                 fail_session(manager._open[0], ClosedError("The process of the recording died here."))  # noqa: SLF001
                 self._store.unlisten(manager.session_id)
-        await asyncio.sleep(0)
+                self._on_death()
+
+    def end(self) -> None:
+        """The run is over, and nothing of it is left."""
+        self.kill()
+        self._folder.cleanup()
 
     def begin(self, made: Input, arguments: dict[str, Any]) -> None:
         """Make an input. Some wait for long, for a lock for instance: `refusal` tells of those that have failed."""
@@ -187,8 +208,6 @@ class RecordedTemplates(TemplateLibrary):
 
 def _named_in(recording: Recording) -> Iterable[tuple[str, str]]:
     """Which templates agents named when they created others."""
-    import msgspec
-
     for reply in recording.replies:
         for call in () if reply.answer is None else reply.answer.tool_calls:
             if call.name == "create_agent":

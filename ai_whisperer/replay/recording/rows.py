@@ -60,8 +60,8 @@ async def read_rows(store: Store, session_id: str, *, last: int | None = None) -
         tasks=tasks,
         steps={step.id: step for step in steps},
         mails={mail.id: mail for each in named["mailId"] if (mail := await store.mail(session_id, each)) is not None},
-        events={found.id: found for each in named["eventId"] if (found := await store.event(session_id, each))},
-        messages={found.id: found for each in named["messageId"] if (found := await store.message(session_id, each))},
+        events={event.id: event for each in named["eventId"] if (event := await store.event(session_id, each))},
+        messages={said.id: said for each in named["messageId"] if (said := await store.message(session_id, each))},
         approvals={each.id: each for each in await store.approvals(session_id, state=None, limit=_ALL)},
         questions={each.id: each for each in await store.questions(session_id, state=None, limit=_ALL)},
         limits=await store.limits(session_id),
@@ -78,14 +78,22 @@ async def _log_of(store: Store, session_id: str, last: int | None) -> list[Notif
             f"There is nothing to record of session '{session_id}': no such session, or nothing has happened in it. "
             "`whisperer sessions` shows those of a server."
         )
-    if log[0].seq > 1 or any(note.name == "log.erased" for note in log):
+    if log[0].seq > 1:
         raise RecordingError(
-            f"The log of session '{session_id}' begins at {log[0].seq}: what came before was pruned or erased, and a "
-            "recording is played from the beginning. Record sessions before they are pruned, or copy one that is still "
-            "whole (whisperer export)."
+            f"The log of session '{session_id}' begins at {log[0].seq}: what came before was pruned, and a recording "
+            "is played from the beginning. Record sessions before they are pruned."
         )
     if last is not None and last < log[-1].seq:
+        while last < len(log) and (log[last].cause, log[last].at) == (log[last - 1].cause, log[last - 1].at):
+            last += 1  # one decision is recorded as a whole
         del log[last:]
+    for note in log:
+        if note.name == "log.erased":
+            rest = f"Record what came before: --to {note.seq - 1}." if note.seq > 1 else "It cannot be recorded."
+            raise RecordingError(
+                f"Entry {note.seq} of the log of session '{session_id}' was erased, with an agent, a conversation or a "
+                f"room that was deleted. {rest}"
+            )
     return log
 
 

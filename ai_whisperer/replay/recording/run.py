@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NoReturn, cast
 
 from msgspec.structs import replace
 
@@ -14,6 +16,8 @@ from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.note import Note
 from ai_whisperer.models.base import Model, ModelFactory, ModelRequest
 from ai_whisperer.replay.recording.answering import (
+    Chance,
+    LiveModel,
     RecordedModel,
     StandIn,
     Watched,
@@ -21,23 +25,33 @@ from ai_whisperer.replay.recording.answering import (
     actual_result,
     by_key,
     tools_for,
-    windows_of,
+    window_of,
 )
-from ai_whisperer.replay.recording.asking import Asking, digest_of
+from ai_whisperer.replay.recording.asking import Asking, digest_of, told_tools
 from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
-from ai_whisperer.replay.recording.inputs import OPEN
+from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import Performance
+from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.store.base import Store
 from ai_whisperer.testing.simulation import VirtualClock
 from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.registry import machine_tools
 
 Event = Input | Reply | Result
+
+_SLACK_SECONDS = 1e-5
+"""Times of a recording are rounded."""
+_ENDS_SECONDS = 1.0
+"""So long a call may have gone on when its task was cancelled."""
+_LATE_SECONDS = 0.05
+"""So late a timer may have fired when the session was recorded."""
 
 
 class Run:
@@ -52,12 +66,19 @@ class Run:
         models: ModelFactory | None,
         ignore: frozenset[str],
         chance: random.Random,
+        store: Callable[[], Awaitable[Store]] | None = None,
+        at_end: Callable[[Store], Awaitable[None]] | None = None,
     ) -> None:
+        """`at_end` is given the store when the session was played and its process has died."""
         self._recording = recording
         self._tools = tools
         self._live_tools = live_tools
         self._models = models
         self._chance = chance
+        self._open_store = store or partial(open_store, None)
+        self._at_end = at_end
+        self._waits = Chance(0)
+        self._window = window_of(recording.agents)
         self._paths = Paths()
         self._asking = Asking(self._paths.causal)
         self._requests = RequestComparison(recording, ignore)
@@ -65,6 +86,7 @@ class Run:
         self._calls: dict[str, int] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._stopped = False
+        self._deaths: list[int] = []
         self.asked: dict[tuple[str, int], Asked] = {}
         self.comparison = LogComparison(recording.entries, since=recording.header.compared_from)
         self.entries: list[Entry] = []
@@ -75,71 +97,87 @@ class Run:
         """Play it to its end, or to the first difference."""
         self._loop = cast(ReplayLoop, asyncio.get_running_loop())
         clock = VirtualClock(self._recording.header.began_at)
-        store = await open_store(None)
-        _hear(store, self._told)
+        behind = await self._open_store()
+        store = ReplayStore(behind, self._told)
         tools, own = tools_for(self._recording, self._tool)
         self._performance = Performance(
             self._recording,
-            store=store,
+            store=cast(Store, store),
+            on_death=store.forget,
             tools=tools,
             agent_tools=own,
             model_factory=self._model,
             clock=clock,
+            chance=self._waits,
             ids=TimedIds(clock, self._chance),
         )
         self._missing_tools()
         try:
             await self._performance.open()
             for event in self._timeline():
+                await self._reach(event.seq, at=event.at)
                 if self.difference is not None:
                     break
                 await self._do(event)
-            if self.difference is None:
-                last = self._recording.entries[-1].at if self._recording.entries else 0.0
-                await self._until(last)
-                await self._loop.settled()
+            if self.difference is None and self._recording.entries:
+                last = self._recording.entries[-1]
+                await self._reach(last.seq + 1, at=last.at)
             if self.difference is None and self._models is None:
                 self.difference = self.comparison.missing()
         finally:
             self._stopped = True
-            await self._performance.kill()
+            self._performance.end()
             await self._loop.settled()
+            if self._at_end is not None and self.difference is None:
+                await self._at_end(behind)
             await store.close()
 
     def _timeline(self) -> Sequence[Event]:
         recorded = self._recording
         events: list[Event] = [*recorded.inputs]
-        events += [each for each in (*recorded.replies, *recorded.results) if each.seq]
-        return sorted(events, key=lambda event: event.seq)
+        events += [reply for reply in recorded.replies if reply.seq]
+        events += [result for result in recorded.results if result.seq]
+        events.sort(key=lambda event: event.seq)
+        ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
+        in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
+        self._deaths = [each.seq for each in ends if each.call == OPEN and each.seq not in in_order]
+        self._deaths.append(recorded.header.last)  # what comes after it is not in the recording
+        return events
 
-    async def _do(self, event: Event) -> None:
-        if isinstance(event, Input) and event.call == OPEN:
-            await self._until(event.arguments["down_from"])
-            await self._loop.settled()
-            if event.arguments["clean"]:
-                await self._performance.close()
-            else:
-                await self._performance.kill()
-            await self._until(event.at)
-            self._paths.input = event.number
-            await self._performance.open()
-        else:
-            await self._until(event.at)
+    async def _reach(self, seq: int, *, at: float) -> None:
+        """Let happen what was recorded before that number, timers too; then let it be that time.
+
+        A timer that was due a moment before and fired later, as far as the log tells, waits.
+        """
+        while True:
             await self._loop.settled()
             if self.difference is not None:
                 return
-            if isinstance(event, Input):
-                self._paths.input = event.number
-                self._performance.begin(event, self._paths.actual_data(event.arguments))
-            else:
-                self._release(event)
+            if self._loop.fire_next(until=at - _LATE_SECONDS):
+                continue
+            is_complete = self._models is None and self.comparison.first_untold >= seq
+            if is_complete or not self._loop.fire_next(until=at + _SLACK_SECONDS):
+                break
+        self._loop.jump_to(at)
+
+    async def _do(self, event: Event) -> None:
+        if not isinstance(event, Input):
+            self._release(event)
+        elif event.call == CLOSE:
+            self._performance.begin_close()
+        elif event.call == OPEN:
+            await self._performance.closed()
+            self._performance.kill()
+            await self._loop.settled()
+            self._paths.input = event.number
+            await self._performance.open()
+        else:
+            self._paths.input = event.number
+            self._performance.begin(event, self._paths.actual_data(event.arguments))
         await self._loop.settled()
         refused = self._performance.refusal()
         if refused is not None and self._models is None:
             self._stop(refused)
-
-    async def _until(self, at: float) -> None:
-        await asyncio.sleep(max(at - self._loop.time(), 0.0))
 
     def _release(self, event: Reply | Result) -> None:
         """Hand what was recorded to whoever waits for it."""
@@ -173,6 +211,9 @@ class Run:
                 difference = self.comparison.take(note.name, causal)
                 if difference is not None:
                     self._stop(difference)
+                if self._deaths and self.comparison.first_untold > self._deaths[0]:
+                    del self._deaths[0]
+                    self._performance.kill()  # here the process died: what follows from it never happened
 
     def _stop(self, difference: Difference) -> None:
         if self.difference is None and not self._stopped:
@@ -191,12 +232,12 @@ class Run:
         recorded = self._replies.get((key, request.attempt))
         if recorded is None:
             self._stop(Difference(kind="request", place=place, what="is asked now and was not recorded.", key=key))
-            return await self._never()
+            await self._never()
         difference = self._requests.compare(recorded, asked, self._asking.bodies, place=place)
         if difference is not None:
             self._stop(difference)
         if recorded.interrupted or difference is not None:
-            return await self._never()
+            await self._never()
         await self._turn(_name(recorded))
         return actual_reply(recorded, self._paths.actual)
 
@@ -210,13 +251,13 @@ class Run:
         known = self._results.get(key, ())
         if number >= len(known):
             self._stop(Difference(kind="call", place=place, what="is made now and was not recorded.", key=key))
-            return await self._never()
+            await self._never()
         recorded = known[number]
         causal = self._paths.causal(arguments)
         if (recorded.tool, recorded.arguments) != (tool.name, digest_of(causal)):
             what = f"was recorded as a call of {recorded.tool}" if recorded.tool != tool.name else "has other arguments"
             self._stop(Difference(kind="call", place=place, what=f"{what}: now {causal}", key=key, seq=recorded.seq))
-            return await self._never()
+            await self._never()
         brought = recorded.result
         if self._live_tools:
             with self._loop.for_real():
@@ -224,8 +265,14 @@ class Run:
         elif brought is not None:
             brought = actual_result(brought, self._paths.actual)
         if brought is None or not recorded.seq:
-            return await self._never()
-        await self._turn(_name(recorded))
+            await self._never()
+        try:
+            await self._turn(_name(recorded))
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is None or not 0 <= recorded.at - self._loop.time() < _ENDS_SECONDS:
+                raise
+            current.uncancel()  # as it was then: a call that cannot be cut off is waited for, and its result counts
         return brought
 
     async def _turn(self, name: str) -> None:
@@ -236,13 +283,15 @@ class Run:
             if self._waiting.get(name) is waiter:
                 del self._waiting[name]
 
-    async def _never(self) -> Any:
-        await self._loop.create_future()
+    async def _never(self) -> NoReturn:
+        """Wait until the run is over."""
+        while True:
+            await self._loop.create_future()
 
     def _model(self, name: str) -> Model:
         if self._models is not None:
-            return self._models(name)
-        return RecordedModel(self, windows_of(self._recording.agents))
+            return LiveModel(self._models(name), self._loop.for_real)
+        return RecordedModel(self, self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
         tool = self._tools.get(recorded.name)
@@ -252,13 +301,18 @@ class Run:
 
     def _missing_tools(self) -> None:
         """Who says which tools there are now says which are gone."""
-        known = {*self._tools, *(tool.name for tool in self._recording.tools if tool.spec is None)}
-        from ai_whisperer.tools.registry import machine_tools
-
-        gone = [tool.name for tool in self._recording.tools if tool.name not in known | machine_tools().keys()]
+        told = {tool.name for tool in self._recording.tools if tool.spec is not None}
+        gone = sorted(told - self._tools.keys() - machine_tools().keys())
         if self._tools and gone:
             what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record anew."
             self._stop(Difference(kind="tool", place="the tools", what=what))
+
+    def _as_told(self, recorded: RecordedTool) -> RecordedTool:
+        """The tool as models are told of it now."""
+        tool = self._tools.get(recorded.name)
+        if tool is None or recorded.spec is None:
+            return recorded
+        return replace(recorded, spec=tool.spec, digest=digest_of(told_tools((tool.spec,))))
 
     def as_asked(self) -> Recording:
         """The recording with what is asked and told now."""
@@ -270,6 +324,7 @@ class Run:
         bodies = {**self._recording.bodies, **self._asking.bodies}
         return replace(
             self._recording,
+            tools=tuple(self._as_told(tool) for tool in self._recording.tools),
             replies=replies,
             bodies={digest: bodies[digest] for digest in used if digest in bodies},
         )
@@ -281,17 +336,3 @@ def _digests(asked: Asked) -> tuple[str, ...]:
 
 def _name(event: Reply | Result) -> str:
     return f"{event.key}#{event.attempt}" if isinstance(event, Reply) else event.key
-
-
-def _hear(store: Any, told: Callable[[Sequence[Note]], None]) -> None:
-    """Be told first of what the store has committed."""
-    listen = store.listen
-
-    def heard(session_id: str, on_committed: Any, on_failure: Any) -> None:
-        def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
-            told(notes)
-            on_committed(notes, sizes)
-
-        listen(session_id, both, on_failure)
-
-    store.listen = heard

@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ai_whisperer.core.shown import READ_RESULT
 from ai_whisperer.domain.conversation import ToolSpec
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
 from ai_whisperer.errors import RecordingError
 from ai_whisperer.replay.recording.asking import definition_digest, digest_of, told_tools
@@ -24,12 +26,14 @@ from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.rows import Rows, read_rows
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import AnyFunction, as_tools
-from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, READ_RESULT, machine_tools
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, machine_tools
 from ai_whisperer.version import __version__
 
 _INSIDE = {*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT}
-_ADDED = (" The provider was waited for, for ", " The provider asks to wait for ")
-"""How the sentences begin that the runtime adds to what a provider said."""
+_ADDED = " The provider asks to wait for "
+"""How the sentence begins that the runtime adds to what a provider said."""
+_UNKNOWN_TOOL = "You have no tool "
+"""How the runtime answers for a tool that there is not."""
 
 __all__ = ["Scrub", "record"]
 
@@ -57,11 +61,11 @@ async def record(
             f"The log of session '{session_id}' has the entries 1 to {rows.log[-1].seq}; it cannot be compared from "
             f"{first} on. Choose a number in between."
         )
-    taken = _Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
+    taken = Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
     return await noted(blotted(taken, scrub))
 
 
-class _Taking:
+class Taking:
     """Makes a recording of rows."""
 
     def __init__(self, rows: Rows, specs: dict[str, ToolSpec]) -> None:
@@ -86,16 +90,13 @@ class _Taking:
         for note in self._rows.log:
             for lead in leads.get(note.seq, ()):
                 paths.input = len(inputs) + 1
-                arguments = lead.arguments
-                if lead.call == "open":
-                    arguments = {"clean": arguments["clean"], "down_from": self._since(arguments["down_from"])}
                 inputs.append(
                     Input(
                         number=paths.input,
                         seq=note.seq,
                         at=self._since(note.at),
                         call=lead.call,
-                        arguments=paths.causal_data(arguments),
+                        arguments=paths.causal_data(lead.arguments),
                         cause=note.cause if note.cause.startswith("user:") else f"request:{paths.input}",
                     )
                 )
@@ -161,8 +162,9 @@ class _Taking:
             tool = params["tool"]
             if tool in _INSIDE:
                 return
-            if step_id in self._open:
+            if isinstance(known := self._open.get(step_id), Result):
                 self._repeated.add(tool)
+                self._results.append(known)
             self._open[step_id] = Result(
                 key=self._paths.key(step_id), seq=0, at=0.0, tool=tool, arguments=self._arguments(step)
             )
@@ -183,8 +185,11 @@ class _Taking:
             return
         seen = {"seq": note.seq, "at": self._since(note.at)}
         if isinstance(known, Result):
-            brought = step.result if params["state"] == "done" else None
-            self._results.append(replace(known, result=self._causal(brought), **seen))
+            brought = self._causal(step.result if params["state"] == "done" else None)
+            if brought is None:
+                self._results.append(known)
+            elif not brought.not_run and not brought.content.startswith(_UNKNOWN_TOOL):
+                self._results.append(replace(known, result=brought, **seen))
         elif params["state"] == "done":
             if step.answer is not None:
                 plain = replace(step.answer, read_as=(), objection="", excused=False)
@@ -239,8 +244,8 @@ class _Taking:
         return tuple(
             Agent(
                 id=agent_id,
-                definition=self._rows.agents[agent_id].definition,
-                digest=definition_digest(self._rows.agents[agent_id].definition),
+                definition=(definition := self._definition(agent_id)),
+                digest=definition_digest(definition),
                 tools=self._rows.agents[agent_id].own_tools,
                 created_by=by,
                 context_window=self._windows.get(agent_id),
@@ -249,15 +254,33 @@ class _Taking:
             if agent_id in self._rows.agents
         )
 
+    def _definition(self, agent_id: str) -> AgentDefinition:
+        """The definition without the limits that were changed later: inputs do that again.
+
+        What a limit was before is not kept, but told if it was reached.
+        """
+        definition = self._rows.agents[agent_id].definition
+        before: dict[str, float | None] = {}
+        changed: dict[str, float | None] = {}
+        for note in self._rows.log:
+            if note.params.get("agentId") != agent_id:
+                continue
+            if note.name == "limit.reached" and note.params["scope"] == "agent":
+                before.setdefault(note.params["limit"], note.params["max"])
+            elif note.name == "limits.changed":
+                for name in note.params["limits"]:
+                    changed.setdefault(name, before.get(name))
+        return replace(definition, limits=replace(definition.limits, **changed)) if changed else definition
+
     def _tools(self) -> tuple[Tool, ...]:
         """The tools with effects outside that some agent could have called."""
         granted = {name for agent in self._rows.agents.values() for name in agent.definition.tools or ()}
         provided = {name for agent in self._rows.agents.values() for name in agent.own_tools}
-        used = {result.tool for result in self._results if not _was_unknown(result)}
+        used = {result.tool for result in self._results}
         machine = machine_tools()
         asked = self._rows.approvals.values()
         found = []
-        for name in sorted((granted | provided | used) - _INSIDE):
+        for name in sorted((granted | provided | used | self._specs.keys()) - _INSIDE):
             spec = self._specs.get(name) or (machine[name].spec if name in machine else None)
             approved = {self._paths.causal(each.arguments) for each in asked if each.tool == name}
             found.append(
@@ -276,17 +299,9 @@ def _cause(paths: Paths, cause: str) -> str:
     return f"input:{paths.input}" if cause.partition(":")[0] in ("user", "request") else paths.causal(cause)
 
 
-def _was_unknown(result: Result) -> bool:
-    brought = result.result
-    return brought is not None and brought.is_error and brought.content.startswith("You have no tool ")
-
-
 def _failure(error: dict[str, str]) -> Failure:
-    """What the provider said, without what the runtime added to it."""
-    message = error["message"]
-    for added in _ADDED:
-        message = message.partition(added)[0]
-    return Failure(code=error["code"], message=message)
+    """What the provider said, without what the runtime adds to it before the next attempt."""
+    return Failure(code=error["code"], message=error["message"].partition(_ADDED)[0])
 
 
 def _stated(limits: Any) -> dict[str, Any]:

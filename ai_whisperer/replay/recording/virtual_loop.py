@@ -1,35 +1,81 @@
-"""The event loop of a replay: on virtual time, and in one order. What is done for real takes real time."""
+"""The event loop of a replay: time stands still until it is told to go on, so that all happens in a chosen order.
+
+Timers fire when they are let: a timer of the recorded session may have fired a moment late, after something else. What
+is done for real takes real time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import selectors
 import time
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextvars import Context
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, TypeVar, TypeVarTuple
 
-from ai_whisperer.testing.simulation import SimulationLoop
+from ai_whisperer.testing.simulation import SimulationLoop, SimulationStalledError
 
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 
 class ReplayLoop(SimulationLoop):
-    """Time moves only when nothing is ready to run. With a seed, what is ready runs in an order of the seed's choice."""
+    """An event loop on virtual time. With a seed, what is ready runs in an order of the seed's choice.
+
+    Timers wait until `fire_next` lets one go. If everything waits and nobody holds time, it goes on by itself.
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         self._shuffles = seed is not None
         self._settling: list[asyncio.Future[None]] = []
+        self._held: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._numbers = count()
         self._calls_under_way = 0
         selector = _Selector()
         super().__init__(seed or 0, selector)
         selector.loop = self
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*_Ts], object],
+        *args: *_Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        if when <= self.time():
+            self._ready.append(timer)  # type: ignore[attr-defined]
+        else:
+            heappush(self._held, (when, next(self._numbers), timer))
+        return timer
 
     def settled(self) -> asyncio.Future[None]:
         """Is done when nothing is ready to run at this moment of virtual time."""
         waiter = self.create_future()
         self._settling.append(waiter)
         return waiter
+
+    def fire_next(self, *, until: float) -> bool:
+        """Let time go on to the next timer and fire it; False if there is none up to that time."""
+        while self._held:
+            when, _, timer = self._held[0]
+            if timer.cancelled():
+                heappop(self._held)
+                continue
+            if when > until:
+                return False
+            heappop(self._held)
+            self.jump_to(when)
+            self._ready.append(timer)  # type: ignore[attr-defined]
+            return True
+        return False
+
+    def jump_to(self, at: float) -> None:
+        """Let it be that time, if it is not later already, without firing a timer."""
+        self._virtual_time = max(self._virtual_time, at)
 
     @contextmanager
     def for_real(self) -> Iterator[None]:
@@ -49,21 +95,30 @@ class ReplayLoop(SimulationLoop):
         if ready:
             if self._shuffles:
                 super().idle(timeout)
-            return
-        if self._settling and (timeout is None or timeout > 0):
+        elif self._settling:
             settling, self._settling = self._settling, []
             for waiter in settling:
                 if not waiter.done():
                     waiter.set_result(None)
-            return
-        super().idle(timeout)
+        elif not self.fire_next(until=float("inf")):
+            raise SimulationStalledError
 
-    def let_pass(self, seconds: float) -> None:
-        self._virtual_time += seconds
+    def wait_for_real(self, real: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for files; what is due meanwhile is done."""
+        if self._ready:  # type: ignore[attr-defined]
+            return real.select(0)
+        due_in = max(self._held[0][0] - self.time(), 0.0) if self._held else None
+        begun = time.monotonic()
+        found = real.select(due_in)
+        now = self.time() + time.monotonic() - begun
+        if not found:
+            self.fire_next(until=now)
+        self.jump_to(now)
+        return found
 
 
 class _Selector(selectors.BaseSelector):
-    """Waits for files only while something is done for real; else waiting is the passing of virtual time."""
+    """Waits for files only while something is done for real; else nothing is waited for."""
 
     loop: ReplayLoop
 
@@ -86,13 +141,10 @@ class _Selector(selectors.BaseSelector):
         self._real.close()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if not self.loop.has_calls_under_way:
-            self.loop.idle(timeout)
-            return []
-        begun = time.monotonic()
-        found = self._real.select(timeout)
-        self.loop.let_pass(time.monotonic() - begun)
-        return found
+        if self.loop.has_calls_under_way:
+            return self.loop.wait_for_real(self._real)
+        self.loop.idle(timeout)
+        return []
 
 
 def run_virtually(main: Coroutine[Any, Any, _T], *, seed: int | None = None) -> _T:

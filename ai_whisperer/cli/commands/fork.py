@@ -1,0 +1,119 @@
+"""`whisperer fork`."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.cli.connecting import session_names
+from ai_whisperer.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ai_whisperer.domain.definition import AgentDefinition
+    from ai_whisperer.replay.recording import Recording
+
+
+def register(app: typer.Typer) -> None:
+    command(app, fork, settings=("data", "store", "work", "tools", "url"))
+
+
+class Effects(StrEnum):
+    """What becomes of calls with effects outside: a person is asked about each, or they are made."""
+
+    ASK = "ask"
+    LIVE = "live"
+
+
+async def fork(
+    call: Call,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session.", autocompletion=session_names)],
+    *,
+    at: Annotated[int, typer.Option("--at", metavar="N", min=1, help="After which entry of its log.")],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="AGENT.FIELD=VALUE", help="A field of an agent; @FILE is what a file says."),
+    ] = None,
+    effects: Annotated[
+        Effects, typer.Option("--effects", help="Whether a person is asked before each call with effects outside.")
+    ] = Effects.ASK,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", min=1, max=100, help="How many forks are made.")] = 1,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="The id of the fork; with --runs, how their ids begin.")
+    ] = None,
+) -> None:
+    """Let a session go on from an entry of its log in another one, with agents that are defined otherwise.
+
+    Up to there it is played from what was recorded: nothing is asked or done again. From there on models and tools are
+    those of the server that opens the fork. A number in the middle of a step is refused with the nearest that work.
+    """
+    from ai_whisperer.cli.commands.moving import imported
+    from ai_whisperer.cli.recordings import tools_here
+    from ai_whisperer.replay.recording import check_fork_point, record, session_store, write_fork
+
+    values = call.settings.values
+    async with session_store(values.work or values.data, session, address=values.store) as store:
+        tools = tools_here(call)
+        check_fork_point(await record(store, session, tools=tools), at)
+        recording = await record(store, session, last=at, tools=tools)
+    agents = _changed(recording, changes or [])
+    made: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="whisperer-fork-") as folder:
+        for number in range(1, runs + 1):
+            file = Path(folder, f"{number}.zip")
+            title = f"{session} from {at}"
+            await asyncio.to_thread(
+                lambda file=file, title=title: write_fork(  # type: ignore[misc]
+                    recording, file, agents=agents, asks=effects is Effects.ASK, title=title
+                )
+            )
+            new_id = name or f"{session}-fork-{at}"
+            report = await imported(call, file, new_id=new_id if runs == 1 else f"{new_id}-{number}")
+            made.append(report.session_id)
+    told = f"Forked session {session} at {at} as {', '.join(made)}. It goes on when a server opens it."
+    call.output.told({"session": session, "at": at, "forks": made}, told)
+
+
+def _changed(recording: Recording, changes: list[str]) -> dict[str, AgentDefinition]:
+    """The definitions that are meant; raises `InvalidInputError` or a `DefinitionError`."""
+    import msgspec
+
+    from ai_whisperer.core.definitions import definition_from
+
+    known = {agent.id: agent.definition for agent in recording.agents}
+    plain: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        place, equals, written = change.partition("=")
+        agent_id = max((each for each in known if place.startswith(f"{each}.")), key=len, default="")
+        fields = place.removeprefix(f"{agent_id}.").split(".")
+        if not equals or not agent_id or not all(fields):
+            raise InvalidInputError(
+                f"--set {change!r:.100} is not AGENT.FIELD=VALUE, for instance writer.prompt=@new.md. Agents: "
+                f"{', '.join(known)}."
+            )
+        whole = plain.setdefault(agent_id, msgspec.to_builtins(known[agent_id]))
+        for field in fields[:-1]:
+            whole = whole.setdefault(field, {})
+        whole[fields[-1]] = _value(fields[-1], written)
+    return {agent_id: definition_from(definition) for agent_id, definition in plain.items()}
+
+
+def _value(field: str, written: str) -> Any:
+    import yaml
+
+    if written.startswith("@"):
+        try:
+            return Path(written[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError(f"--set: the file '{written[1:]}' cannot be read: {error}") from error
+    if field in ("prompt", "model", "name", "description"):
+        return written
+    try:
+        return yaml.safe_load(written)
+    except yaml.YAMLError as error:
+        raise InvalidInputError(f"--set: '{written}' is no value: {error}") from error

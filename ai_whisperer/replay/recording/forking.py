@@ -1,0 +1,120 @@
+"""Forks: a session as it was at some entry of its log, with agents that may be defined anew, as a session of its own.
+
+Up to there a recording is played, so nothing is asked or done again. What is written is an exported session: whoever
+imports it has the fork, which goes on by itself when it is opened.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.sessions import SessionRecord
+from ai_whisperer.errors import RecordingError, UnknownAgentError
+from ai_whisperer.replay.recording.format import Recording
+from ai_whisperer.replay.recording.run import Run
+from ai_whisperer.replay.recording.virtual_loop import run_virtually
+from ai_whisperer.settings import LOCAL
+from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.transfer import export_session
+from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.version import __version__
+
+ASK = ("*",)
+"""What `approve` of an agent is if a person is asked before each call with effects outside."""
+
+
+def fork_points(recording: Recording) -> list[int]:
+    """After which entries of the log a session can be forked: none in a decision, nor while a tool is at work."""
+    outside = {tool.name for tool in recording.tools}
+    under_way: set[str] = set()
+    points: list[int] = []
+    entries = recording.entries
+    for number, entry in enumerate(entries, 1):
+        if entry.params.get("tool") in outside:
+            if entry.name == "step.started":
+                under_way.add(entry.params["stepId"])
+            elif entry.name == "step.finished":
+                under_way.discard(entry.params["stepId"])
+        after = entries[number] if number < len(entries) else None
+        is_whole = after is None or (after.cause, after.at) != (entry.cause, entry.at)
+        if is_whole and not under_way:
+            points.append(entry.seq)
+    return points
+
+
+def check_fork_point(recording: Recording, at: int) -> None:
+    """Raise `RecordingError`, with the nearest numbers that work, unless the session can be forked after that entry."""
+    points = fork_points(recording)
+    place = bisect_right(points, at)
+    if place and points[place - 1] == at:
+        return
+    near = [str(point) for point in points[max(place - 1, 0) : place + 1]]
+    raise RecordingError(
+        f"The session cannot be forked at {at}: that is in the middle of a step, or beyond its log. The nearest "
+        f"numbers that work: {' and '.join(near) or 'none'}."
+    )
+
+
+def write_fork(
+    recording: Recording,
+    file: Path,
+    *,
+    agents: Mapping[str, AgentDefinition] | None = None,
+    asks: bool = True,
+    title: str = "",
+) -> None:
+    """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
+
+    `agents` are new definitions by agent id. With `asks` a person has to allow each call with effects outside that
+    agents make from now on. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
+    called within an event loop. Raises `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
+    """
+    changed = dict(agents or {})
+    known = {agent.id: agent.definition for agent in recording.agents}
+    if missing := sorted(changed.keys() - known.keys()):
+        raise UnknownAgentError(f"There is no agent '{missing[0]}' in the recording. There are: {', '.join(known)}.")
+    session, last = recording.header.session, recording.entries[-1].at
+    began_at = time.time() - last
+
+    async def define_anew(store: Store) -> None:
+        unit = Unit()
+        unit.insert_session(SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last))
+        for record in (await store.load(session)).agents:
+            definition = changed.get(record.id, record.definition)
+            definition = replace(definition, approve=ASK) if asks else definition
+            if definition != record.definition:
+                unit.update_definition(replace(record, definition=definition))
+        await store.submit(unit)
+
+    disk = SimulatedDisk(slowest_commit_seconds=0.0)
+    try:
+        run = Run(
+            replace(recording, header=replace(recording.header, began_at=began_at, version=__version__)),
+            tools={},
+            live_tools=False,
+            models=None,
+            ignore=frozenset(),
+            chance=random.Random(),  # noqa: S311 - ids, no secrets
+            store=_opened(disk),
+            at_end=define_anew,
+        )
+        run_virtually(run.play())
+        if run.difference is not None:
+            raise RecordingError(f"The session does not play as it was, so it cannot be forked. {run.difference}")
+        export_session(disk.folder, session, file)
+    finally:
+        disk.close()
+
+
+def _opened(disk: SimulatedDisk) -> Callable[[], Awaitable[Store]]:
+    async def opened() -> Store:
+        return disk.open()
+
+    return opened

@@ -1,0 +1,62 @@
+"""Two recordings side by side: where agents part ways, what came and went, what it cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ai_whisperer.domain.conversation import Answer, ToolCall
+from ai_whisperer.replay.recording import Recording, compare, read_recording
+from ai_whisperer.replay.recording.side_by_side import agent_of
+
+PATH = Path(__file__).parent / "recordings" / "format-1.wrec"
+
+
+@pytest.fixture(scope="module")
+def team() -> Recording:
+    return read_recording(PATH)
+
+
+def answering(recording: Recording, key: str, answer: Answer) -> Recording:
+    replies = (replace(each, answer=answer) if each.key == key else each for each in recording.replies)
+    return replace(recording, replies=tuple(replies))
+
+
+def test_a_recording_is_the_same_as_itself(team: Recording) -> None:
+    found = compare(team, team)
+    assert (found.is_same, found.partings, found.other_answers) == (True, (), 0)
+    assert found.spent[0] == found.spent[1]
+    assert found.spent[0].input_tokens > 0
+
+
+def test_the_first_answer_in_which_an_agent_differs_is_told(team: Recording) -> None:
+    key = next(reply.key for reply in team.replies if agent_of(reply.key) == "editor")
+    other = answering(team, key, Answer(text="No.", tool_calls=(ToolCall(call_id="c", name="pay", arguments="{}"),)))
+    found = compare(team, other)
+    assert [(each.agent, each.key, each.what) for each in found.partings] == [("editor", key, "answers otherwise")]
+    assert "+No." in found.partings[0].diff
+    assert found.calls_came == ("editor: pay {}",)
+    assert (found.is_same, found.other_answers) == (False, 1)
+
+
+def test_steps_that_only_one_has_are_told(team: Recording) -> None:
+    last = max((reply for reply in team.replies if agent_of(reply.key) == "writer"), key=lambda reply: reply.seq)
+    fewer = replace(team, replies=tuple(reply for reply in team.replies if reply.key != last.key))
+    assert [each.what for each in compare(team, fewer).partings] == ["is asked in the first only"]
+    assert [each.what for each in compare(fewer, team).partings] == ["is asked in the second only"]
+
+
+def test_mails_that_came_and_went_are_told(team: Recording) -> None:
+    mails = [entry for entry in team.entries if entry.name == "mail.sent"]
+    fewer = replace(team, entries=tuple(entry for entry in team.entries if entry is not mails[0]))
+    found = compare(team, fewer)
+    sent = mails[0].params
+    assert found.mails_went == (f"{sent['sender']} to {sent['recipient']}: {sent['subject']}",)
+    assert compare(fewer, team).mails_came == found.mails_went
+
+
+def test_whose_step_a_key_is() -> None:
+    assert agent_of("3>writer/2") == "writer"
+    assert agent_of("3>writer>mail:editor>editor.2/4.summary") == "editor"
