@@ -17,18 +17,19 @@ from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import ConflictError, NotFoundError, RecordingError, StormError, WhispererError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.replay.recording.answering import (
+    Chance,
     StandIn,
     actual_reply,
     actual_result,
     error_of,
     events_of,
     tools_for,
-    windows_of,
+    window_of,
 )
 from ai_whisperer.replay.recording.asking import digest_of
 from ai_whisperer.replay.recording.files import read_recording
 from ai_whisperer.replay.recording.format import Input, Recording, Reply, Result
-from ai_whisperer.replay.recording.inputs import OPEN
+from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import CALLS, RecordedTemplates
 from ai_whisperer.runtime.session.cause import called_by
@@ -50,7 +51,7 @@ class RecordedTeam:
         self.path = path
         self.invariants = invariants
         self._recording = read_recording(path)
-        unknown = [each for each in self._recording.inputs if each.call not in CALLS and each.call != OPEN]
+        unknown = [each for each in self._recording.inputs if each.call not in {*CALLS, CLOSE, OPEN}]
         if unknown:
             raise RecordingError(
                 f"Input {unknown[0].number} of {path} calls '{unknown[0].call}', which this AI Whisperer does not know."
@@ -80,7 +81,7 @@ class Known:
     """What a recording has by the keys of steps, and how long each took."""
 
     def __init__(self, recording: Recording) -> None:
-        self.window = windows_of(recording.agents)("")
+        self.window = window_of(recording.agents)
         self.replies: dict[str, list[Reply]] = defaultdict(list)
         self.results: dict[str, list[Result]] = defaultdict(list)
         self.alike: dict[tuple[str, str], Result] = {}
@@ -170,7 +171,7 @@ class RecordedModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = await self._memory.reply_to(request)
         if reply.error is not None:
-            raise error_of(reply)
+            raise error_of(reply, Chance(0))
         for event in events_of(reply.answer or Answer(text=_NOT_RECORDED)):
             yield event
 
@@ -194,12 +195,11 @@ class RecordedPeople:
         people = People(process)
         people.insist(self._memory.learn)
         for made in self._recording.inputs:
-            if made.call == OPEN:
-                if made.number > 1:
-                    _until(process, made.arguments["down_from"])
-                    process.kill()
-                    _until(process, made.at)
-                    process.start_again()
+            if made.call == OPEN:  # it was started again: here it dies for that, whether it ended in order or not
+                _until(process, made.at)
+                process.kill()
+                process.start_again()
+            if made.call in (OPEN, CLOSE):
                 continue
             again = _Again()
             people.insist(lambda made=made, again=again: self._make(people, process, made, again))  # type: ignore[misc]
@@ -263,9 +263,6 @@ class _Again:
 
 def _until(process: UniverseProcess, at: float) -> None:
     """Let time pass, and whatever happens meanwhile happen; a process that dies is started again."""
-    if not process.is_alive:
-        process.later(max(at - process.elapsed(), 0.0))
-        return
     People(process).insist(lambda: asyncio.sleep(max(at - process.elapsed(), 0.0)))
 
 

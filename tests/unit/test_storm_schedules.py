@@ -94,7 +94,12 @@ def test_an_interleaving_that_matters_is_kept_for_as_few_choices_as_it_takes() -
 def test_shrinking_ends_with_its_tries_and_keeps_what_fails() -> None:
     schedule = Schedule(interleaving=Interleaving(seed=7), faults=tuple(EVERY_FAULT))
     tried: list[Schedule] = []
-    assert shrunk(schedule, lambda each: bool(tried.append(each)), most_tries=9) == schedule
+
+    def holds(candidate: Schedule) -> bool:
+        tried.append(candidate)
+        return False
+
+    assert shrunk(schedule, holds, most_tries=9) == schedule
     assert len(tried) == 9
 
 
