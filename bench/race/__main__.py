@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _raced(given: argparse.Namespace, file: Path) -> dict[str, Any]:
-    """Take the rounds; what was taken is written after each workload, so that a race may be broken off."""
+    """Take the rounds; what was taken is written after each lap, so that a race may be broken off."""
     entrants = [each for each in ENTRANTS if not given.only or each.name in ("floor", *given.only)]
     repeats = given.repeats or (1 if given.quick else 3)
     sizes = QUICK_SIZES if given.quick else SIZES
@@ -82,10 +82,10 @@ def _raced(given: argparse.Namespace, file: Path) -> dict[str, Any]:
             for entrant in entrants:
                 if entrant.name in pythons:
                     _take(row[entrant.name], entrant, pythons[entrant.name], given.folder)
-            loads = [*facts["load_average"], round(os.getloadavg()[0], 1)]
-            facts["load_average"] = [min(loads), max(loads)]
-            kept |= {"taken_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": table.as_json(cells)}
-            _write(kept, file)
+                    loads = [*facts["load_average"], round(os.getloadavg()[0], 1)]
+                    facts["load_average"] = [min(loads), max(loads)]
+                    kept |= {"taken_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": table.as_json(cells)}
+                    _write(kept, file)
         facts["rounds"] += 1
     return kept
 

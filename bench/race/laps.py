@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ CAP_SECONDS = 60
 """Processor time after which a lap is ended."""
 _WALL_CAP_SECONDS = 4 * CAP_SECONDS
 _LOOK_SECONDS = 0.5
+_ERROR = re.compile(r"[\w.]+(Error|Exception)\b")
 
 
 class TooLongError(ProbeError):
@@ -100,5 +102,7 @@ def _cpu_seconds(process_id: int) -> float:
 
 
 def _last_line(text: str) -> str:
+    """The last line that names an error, or the last one at all."""
     lines = [line for line in text.strip().splitlines() if line and not line.startswith(" ")]
-    return lines[-1] if lines else "it said nothing"
+    named = [line for line in lines if _ERROR.match(line)]
+    return (named or lines or ["it said nothing"])[-1]
