@@ -67,8 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
     | {"cluster", "examples", "replay", "__init__"},
-    "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"}
-    | {"scripting"},
+    "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"} | {"scripting"},
 }
 """What each part of the package may import of the package."""
 
