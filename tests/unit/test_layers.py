@@ -65,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
     "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
-    | {"cluster", "examples", "replay", "__init__"},
+    | {"cluster", "examples", "replay", "storm", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"},
     "storm": WORDS | {"core", "models", "tools", "templates", "runtime", "replay", "testing", "storm", "__init__"},
 }
