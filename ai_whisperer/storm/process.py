@@ -74,7 +74,7 @@ class UniverseLoop(TeamLoop):
     def halt(self) -> None:
         """Let nothing run from now on, not even what is ready."""
         ready, nothing = self._ready, asyncio.Handle(int, (), self)  # type: ignore[attr-defined]
-        self._halted = (list(ready), self._scheduled)  # type: ignore[attr-defined]
+        self._halted = (list(ready), self._scheduled)
         self._scheduled: list[asyncio.TimerHandle] = []
         ready.clear()
         ready.extend([nothing] * len(self._halted[0]))  # the round that goes on has counted them

@@ -9,7 +9,7 @@ import pytest
 
 from ai_whisperer.errors import ScriptError
 from ai_whisperer.replay import lines
-from ai_whisperer.replay.junit import junit
+from ai_whisperer.replay.junit import cases_of, junit
 from ai_whisperer.replay.lines import Comparison, Wanted
 from ai_whisperer.replay.playing import Played
 from ai_whisperer.replay.script import MOST_BYTES, parse_script, read_script
@@ -211,7 +211,7 @@ def test_the_outcome_as_xml() -> None:
         Played(line=script.lines[0], seconds=0.5),
         Played(line=script.lines[1], seconds=1.0, failure='There is: "no" \x00'),
     ]
-    suite = ET.fromstring(junit({"talk.txt": (script, played)}))[0]  # noqa: S314 - it is our own
+    suite = ET.fromstring(junit({"talk.txt": cases_of(script, played)}))[0]  # noqa: S314 - it is our own
     assert {name: suite.get(name) for name in ("tests", "failures", "skipped", "time")} == {
         "tests": "3",
         "failures": "1",

@@ -66,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "examples": WORDS | {"store", "tools", "protocol", "server", "client", "examples", "__init__"},
     "cli": WORDS
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
-    | {"cluster", "examples", "replay", "__init__"},
+    | {"cluster", "examples", "replay", "storm", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"} | {"scripting"},
 }
 """What each part of the package may import of the package."""
