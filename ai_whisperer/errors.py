@@ -65,7 +65,7 @@ class StormError(InvalidInputError):
 
 
 class RecordingError(InvalidInputError):
-    """The session cannot be recorded, or the recording cannot be read. Record it anew."""
+    """The session cannot be recorded, or the recording cannot be read. Record it again."""
 
     code = "invalid_recording"
 

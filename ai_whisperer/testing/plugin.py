@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--recordings",
         choices=_MODES,
         help="What tests with the marker `recording` ask for real: none, nothing (what is not recorded fails); once, "
-        "all of a recording that is not there yet; new, what is missing or has changed; all, everything anew. It goes "
+        "all of a recording that is not there yet; new, what is missing or has changed; all, everything again. It goes "
         "before the mode of the marker.",
     )
 

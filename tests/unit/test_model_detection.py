@@ -148,7 +148,7 @@ def test_every_extra_that_somebody_is_told_to_install_is_one_of_the_package() ->
         text = page.read_text(encoding="utf-8")
         told |= set(re.findall(r"ai-whisperer\[([a-z]+)\]", text))
         assert not re.findall(r"pip install ['\"](?:pydantic-ai-slim|\.)\[", text), f"{page} names it otherwise"
-    assert told == {"anthropic", "cluster", "google", "mcp", "uvloop"}
+    assert told == {"anthropic", "cluster", "google", "mcp", "test", "uvloop"}
     assert told <= set(extras)
 
 

@@ -47,7 +47,7 @@ async def fork(
         str | None, typer.Option("--as", metavar="ID", help="The id of the fork; with --runs, how their ids begin.")
     ] = None,
 ) -> None:
-    """Let a session go on from an entry of its log in another one, with agents that are defined otherwise.
+    """Let a session continue from an entry of its log in another one, with agents that are defined otherwise.
 
     Up to there it is played from what was recorded: nothing is asked or done again. From there on models and tools are
     those of the server that opens the fork. A number in the middle of a step is refused with the nearest that work.
@@ -75,7 +75,7 @@ async def fork(
             new_id = name or f"{session}-fork-{at}"
             report = await imported(call, file, new_id=new_id if runs == 1 else f"{new_id}-{number}")
             made.append(report.session_id)
-    told = f"Forked session {session} at {at} as {', '.join(made)}. It goes on when a server opens it."
+    told = f"Forked session {session} at {at} as {', '.join(made)}. It continues when a server opens it."
     call.output.told({"session": session, "at": at, "forks": made}, told)
 
 

@@ -304,7 +304,7 @@ class Run:
         told = {tool.name for tool in self._recording.tools if tool.spec is not None}
         gone = sorted(told - self._tools.keys() - machine_tools().keys())
         if self._tools and gone:
-            what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record anew."
+            what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record it again."
             self._stop(Difference(kind="tool", place="the tools", what=what))
 
     def _as_told(self, recorded: RecordedTool) -> RecordedTool:
