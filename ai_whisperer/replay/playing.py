@@ -173,9 +173,7 @@ class Player:
         except TimeoutError:
             raise UnmetError(f"{line.agent} has no {what} within {self._patience_seconds:g} s.") from None
 
-    async def _decide(
-        self, line: lines.Decide | lines.AnswerQuestion, chosen: ApprovalRecord | QuestionRecord
-    ) -> None:
+    async def _decide(self, line: lines.Decide | lines.AnswerQuestion, chosen: ApprovalRecord | QuestionRecord) -> None:
         if isinstance(line, lines.AnswerQuestion):
             if isinstance(chosen, QuestionRecord):
                 await self._session.answer_question(chosen.id, typed_line(chosen.schema, line.answer))

@@ -67,7 +67,6 @@ ALLOWED: dict[str, set[str]] = {
     | {"core", "store", "models", "sandbox", "tools", "templates", "runtime", "protocol", "server", "client", "cli"}
     | {"cluster", "examples", "replay", "storm", "__init__"},
     "testing": WORDS | {"core", "store", "models", "tools", "runtime", "replay", "testing", "__init__"},
-    "storm": WORDS | {"core", "models", "tools", "templates", "runtime", "replay", "testing", "storm", "__init__"},
 }
 """What each part of the package may import of the package."""
 
