@@ -24,7 +24,7 @@ COMMANDS: Final = {
         "record": "Record a session: a file that whisperer replay plays without models, as a test of its agents.",
     },
     "fork": {
-        "fork": "Let a session continue from an entry of its log in another one, with agents that are defined otherwise.",
+        "fork": "Let a session continue from an entry of its log in another one, with other definitions.",
     },
     "compare": {
         "compare": "Lay two sessions or recordings side by side: where agents part ways, and what it comes to.",

@@ -47,7 +47,7 @@ async def fork(
         str | None, typer.Option("--as", metavar="ID", help="The id of the fork; with --runs, how their ids begin.")
     ] = None,
 ) -> None:
-    """Let a session continue from an entry of its log in another one, with agents that are defined otherwise.
+    """Let a session continue from an entry of its log in another one, with other definitions.
 
     Up to there it is played from what was recorded: nothing is asked or done again. From there on models and tools are
     those of the server that opens the fork. A number in the middle of a step is refused with the nearest that work.

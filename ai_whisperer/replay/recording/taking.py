@@ -147,13 +147,13 @@ class Taking:
         started = {
             (note.cause, note.at, note.params["agentId"]) for note in self._rows.log if note.name == "agent.started"
         }
-        anew = {
+        again = {
             note.params["agentId"]
             for note in self._rows.log
             if note.name == "agent.redefined" and (note.cause, note.at, note.params["agentId"]) in started
         }
-        if anew:
-            yield f"Of agents that were defined anew only the last definition is kept: {', '.join(sorted(anew))}."
+        if again:
+            yield f"Of agents that were defined again only the last definition is kept: {', '.join(sorted(anew))}."
 
     def _since(self, at: float) -> float:
         return round(at - self._began_at, 6)
