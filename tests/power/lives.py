@@ -55,6 +55,8 @@ _ONLY_AT_FIRST = ("journal.write", "journal.sync")
 _MOST_CALLS_OF_ALL = 700
 _FAILING = ("database.write", "database.sync", "wal.write", "wal.sync", "note.write", "note.sync")
 _SCHEDULE = "rounds"
+_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
+"""No disk is waited for, where there is such a place."""
 _EACH_SECONDS = 15.0
 
 
@@ -69,7 +71,9 @@ class PowerLives(Chaos):
         self._cutting = random.Random(f"power {seed}")
         self._life = 0
         self._first = first
-        self._places_of_lives = tempfile.TemporaryDirectory(prefix="whisperer-power-")
+        self._places_of_lives = tempfile.TemporaryDirectory(
+            prefix="whisperer-power-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None
+        )
         self._root = Path(self._places_of_lives.name)
         self.witness = Witness(self.world)
         self.cuts: Counter[str] = Counter()
