@@ -153,7 +153,7 @@ class Taking:
             if note.name == "agent.redefined" and (note.cause, note.at, note.params["agentId"]) in started
         }
         if again:
-            yield f"Of agents that were defined again only the last definition is kept: {', '.join(sorted(anew))}."
+            yield f"Of agents that were defined again only the last definition is kept: {', '.join(sorted(again))}."
 
     def _since(self, at: float) -> float:
         return round(at - self._began_at, 6)
