@@ -336,6 +336,7 @@ def test_what_becomes_of_a_task_that_is_held_back_is_told() -> None:
         )
         assert manager.get_agent_status("deadly-model").state is AgentState.ACTIVE
         await manager.cancel_task("deadly-model")
+        assert manager._session.kernel.timers.keys == []  # nobody waits for the end of its rest
 
     lives.live(tasks_for(["deadly-model"]))
     for _ in range(2):

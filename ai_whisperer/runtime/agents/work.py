@@ -239,7 +239,10 @@ class AgentWork:
 
     def _remove_loop(self, decision: Decision, task: TaskRecord) -> None:
         """Forget the loop of a task that has ended; the next of its thread may begin."""
-        self.loops.pop(task.id).give_back_place()
+        loop = self.loops.pop(task.id)
+        loop.give_back_place()
+        if loop.running.on_settled is not None and loop.worker is None:  # nothing of it runs that could say so
+            decision.then(loop.running.settled)
         self._parts.roster.loop_ended(task.id)
         if not self._parts.roster.running:
             self._parts.deadlines.none_run()

@@ -111,6 +111,7 @@ class Trials:
 
     def _try(self, loop: AILoop, *, rests: bool) -> None:
         if rests:
+            loop.running.on_settled = self.go_on  # it may be cancelled before its rest is over
             self._session.kernel.timers.at(loop.task.not_before or 0.0, CAUSE, self._try_next)
         elif loop.may_have_place(partial(self._have_place, loop)):
             self._begin(loop)
