@@ -168,6 +168,7 @@ def report_text(kept: Mapping[str, Any], entrants: Sequence[Entrant], *, name: s
     parts = [
         "# The race",
         f"Made by `make race`; how to read it is in `bench/README.md`. {_machine(facts)}; {_load(facts)}.",
+        *([kept["remark"]] if kept.get("remark") else []),
         f"![The race]({name}.png)",
         table.markdown(entrants, table.summary(cells), cells, versions),
     ]

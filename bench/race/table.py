@@ -128,17 +128,17 @@ def columns(cells: Cells) -> dict[str, list[Column]]:
     for what, title in (("made", "created"), ("used", "created, first task done")):
         for size in sizes.get(f"agents-{what}", []):
             made = found.setdefault(AGENTS, [])
-            made.append(Column(f"{title}: KB an agent", f"agents-{what}", size, kb, over_floor=True))
-            made.append(Column(f"{title}: CPU ms an agent", f"agents-{what}", size, cpu_ms, over_floor=True))
+            made.append(Column(f"{title}: KB an agent @{size}", f"agents-{what}", size, kb, over_floor=True))
+            made.append(Column(f"{title}: CPU ms an agent @{size}", f"agents-{what}", size, cpu_ms, over_floor=True))
     for size in sizes.get(RESTART, []):
         found[RESTART] = [
-            Column("tasks lost", RESTART, size, of("tasks_lost"), worst=True),
+            Column(f"tasks lost of {size}", RESTART, size, of("tasks_lost"), worst=True),
             Column("steps never done", RESTART, size, of("steps_lost"), worst=True),
-            Column("finished steps done again", RESTART, size, of("steps_repeated"), worst=True),
-            Column("steps under way done again", RESTART, size, of("steps_open_repeated"), worst=True),
+            Column(f"of {STEPS * size} steps: finished, done again", RESTART, size, of("steps_repeated"), worst=True),
+            Column("under way, done again", RESTART, size, of("steps_open_repeated"), worst=True),
             Column("CPU s to the first step", RESTART, size, of("first_step_cpu")),
             Column("wall s to the first step", RESTART, size, of("first_step_seconds")),
-            Column("of these after the imports", RESTART, size, of("opening_seconds")),
+            Column("wall s after the imports", RESTART, size, of("opening_seconds")),
         ]
     return found
 
@@ -176,7 +176,7 @@ def summary(cells: Cells) -> list[Column]:
         pick(AGENTS, "created, first task done: KB", "W3 KB/agent, used"),
         pick(AGENTS, "created, first task done: CPU", "W3 CPU ms/agent, used"),
         pick(RESTART, "tasks lost", "W4 tasks lost"),
-        pick(RESTART, "finished", "W4 finished steps done again"),
+        pick(RESTART, "of", "W4 finished steps done again"),
         pick(RESTART, "CPU s to", "W4 CPU s to the first step"),
     ]
 
