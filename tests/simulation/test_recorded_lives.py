@@ -7,6 +7,7 @@ chance decides the order; the seeds here are some in which that does not matter.
 
 from __future__ import annotations
 
+import random
 from contextlib import nullcontext
 
 import pytest
@@ -42,9 +43,14 @@ class QuietLives(Chaos):
         self.recording = blotted(replace(taken, header=replace(taken.header, limits=limits)))
 
 
+def no_touches(chance: random.Random) -> list[str]:
+    chance.random()  # the seeds below were chosen with it
+    return []
+
+
 @pytest.mark.parametrize("seed", [4, 43])
 def test_random_lives_are_played_as_they_were(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "_some_touches", lambda _: [])
+    monkeypatch.setattr(world, "_some_touches", no_touches)
     lives = QuietLives(seed)
     lives.run()
     rerun = replayed(lives.recording)

@@ -440,6 +440,19 @@ def test_a_session_with_a_deleted_agent_is_recorded_up_to_that() -> None:
     played(recorded(store, last=2)).check()
 
 
+def test_a_recording_says_what_it_has_less_of_than_the_session() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"}, auto_start=False)
+        await manager.start_agent("ann", {"prompt": "q"})
+        await manager.send_task("ann", "look")
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    told = "Of agents that were defined anew only the last definition is kept: ann."
+    assert recording.header.notes == (told,)
+    played(recording).check()
+
+
 def test_nothing_is_recorded_of_a_session_that_there_is_not() -> None:
     with pytest.raises(RecordingError, match="There is nothing to record of session 'other'"):
         recorded(lived(whole, say=say), session_id="other")

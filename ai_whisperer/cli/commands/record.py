@@ -44,8 +44,8 @@ async def record(
     1 if the session cannot be played as it was, and says why.
     """
     from ai_whisperer.cli.recordings import scrub_of, tools_here
+    from ai_whisperer.replay.recording import UNPLAYED, session_store, write_recording
     from ai_whisperer.replay.recording import record as take
-    from ai_whisperer.replay.recording import session_store, write_recording
 
     if file.exists() and not replace:
         raise InvalidInputError(f"'{file}' is there already. Choose another name, or give --replace.")
@@ -58,10 +58,11 @@ async def record(
         recording = await take(store, session, first=first, last=last, tools=tools_here(call), scrub=scrubbed)
     write_recording(recording, file)
     notes = recording.header.notes
+    plays = not any(note.startswith(UNPLAYED) for note in notes)
     told = {
         "recording": str(file),
         "session": session,
-        "ok": not notes,
+        "ok": plays,
         "inputs": len(recording.inputs),
         "steps": recording.steps,
         "entries": len(recording.entries),
@@ -69,5 +70,5 @@ async def record(
     }
     inputs, steps = counted(len(recording.inputs), "input"), counted(recording.steps, "step")
     sentence = f"Wrote {file}: {inputs}, {steps}, {len(recording.entries):,} entries of the log."
-    call.output.told(told, "\n".join([sentence, *notes, "" if notes else f"Play it: whisperer replay {file}"]).rstrip())
-    return 1 if notes else 0
+    call.output.told(told, "\n".join([sentence, *notes, f"Play it: whisperer replay {file}" if plays else ""]).rstrip())
+    return 0 if plays else 1

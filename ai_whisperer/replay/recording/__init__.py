@@ -10,12 +10,13 @@ from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.files import is_recording, read_recording, write_recording
 from ai_whisperer.replay.recording.forking import check_fork_point, fork_points, write_fork
 from ai_whisperer.replay.recording.format import Recording
-from ai_whisperer.replay.recording.rerunning import Ignored, Rerun, replayed, rerun
+from ai_whisperer.replay.recording.rerunning import UNPLAYED, Ignored, Rerun, replayed, rerun
 from ai_whisperer.replay.recording.rows import session_store
 from ai_whisperer.replay.recording.side_by_side import Comparison, Spent, compare
 from ai_whisperer.replay.recording.taking import Scrub, record
 
 __all__ = [
+    "UNPLAYED",
     "Comparison",
     "Difference",
     "Ignored",

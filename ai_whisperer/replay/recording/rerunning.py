@@ -30,6 +30,10 @@ Ignored = Literal["system", "tools", "settings", "turns"]
 """What of requests is not compared: the instructions, what models are told of tools, the settings, the conversation."""
 
 
+UNPLAYED = "It does not play as it was: "
+"""How the note begins that a session cannot be played as it was."""
+
+
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     """What came of playing a recording. `difference` is the first one, None if there was none.
 
@@ -141,6 +145,6 @@ async def noted(recording: Recording) -> Recording:
     outcome = await rerun(recording)
     if outcome.difference is None:
         return outcome.recording
-    note = f"It does not play as it was: {outcome.difference.sentence}"
+    note = f"{UNPLAYED}{outcome.difference.sentence}"
     header = replace(outcome.recording.header, notes=(*recording.header.notes, note))
     return replace(outcome.recording, header=header)

@@ -7,7 +7,7 @@ what the models are asked then is noted. That shows too whether the session can 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -121,6 +121,7 @@ class Taking:
             last=last.seq,
             began_at=self._began_at,
             compared_from=first,
+            notes=tuple(self._notes()),
             limits={
                 "session": _stated(self._rows.limits),
                 "server": _stated(self._rows.server_limits),
@@ -135,6 +136,24 @@ class Taking:
             results=tuple(self._results),
             entries=tuple(entries),
         )
+
+    def _notes(self) -> Iterator[str]:
+        """What the recording has less of than the session."""
+        tasks = self._rows.tasks.values()
+        if any(task.parts for task in tasks) or any(said.parts for said in self._rows.messages.values()):
+            yield "Images and files that were given to agents are not in it."
+        if any(task.notes for task in tasks):
+            yield "What agents were told of their memory is not in it."
+        started = {
+            (note.cause, note.at, note.params["agentId"]) for note in self._rows.log if note.name == "agent.started"
+        }
+        anew = {
+            note.params["agentId"]
+            for note in self._rows.log
+            if note.name == "agent.redefined" and (note.cause, note.at, note.params["agentId"]) in started
+        }
+        if anew:
+            yield f"Of agents that were defined anew only the last definition is kept: {', '.join(sorted(anew))}."
 
     def _since(self, at: float) -> float:
         return round(at - self._began_at, 6)

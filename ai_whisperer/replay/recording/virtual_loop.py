@@ -86,6 +86,10 @@ class ReplayLoop(SimulationLoop):
         finally:
             self._calls_under_way -= 1
 
+    def end_for_real(self) -> None:
+        """From now on time is real: threads that were used are waited for as they end."""
+        self._calls_under_way += 1
+
     @property
     def has_calls_under_way(self) -> bool:
         return self._calls_under_way > 0
@@ -149,5 +153,9 @@ class _Selector(selectors.BaseSelector):
 
 def run_virtually(main: Coroutine[Any, Any, _T], *, seed: int | None = None) -> _T:
     """Run a coroutine on a loop of its own. Not to be called within one: see `asyncio.to_thread`."""
-    with asyncio.Runner(loop_factory=lambda: ReplayLoop(seed)) as runner:
-        return runner.run(main)
+    loop = ReplayLoop(seed)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        try:
+            return runner.run(main)
+        finally:
+            loop.end_for_real()
