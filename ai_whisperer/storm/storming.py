@@ -93,7 +93,7 @@ class Storm:
         self._most_rounds = min(MOST_ROUNDS, _FEWEST_ROUNDS + _ROUNDS_OF_PLAIN * self.plain.rounds)
         if self.plain.unmet and not self.plain.violations:
             raise StormError(
-                f"{source.path}, {self.plain.unmet[0]} That is so without any fault: mend the script first; "
+                f"{source.path}, {self.plain.unmet[0]} That is so without any fault: fix the script first; "
                 "`whisperer replay` plays it line by line."
             )
 
