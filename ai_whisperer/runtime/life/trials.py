@@ -92,7 +92,7 @@ class Trials:
         session = self._session
         while self._suspects and not session.kernel.closing:
             agent, loop = self._suspects[0]
-            rests = loop.running.held_back and loop.rests
+            rests = loop.running.held_back and loop.rests and loop.task.id in agent.work.loops
             if not (rests or _can_begin(agent, loop)):
                 self._suspects.popleft()
             elif session.trial_turn.take(session, self._try_soon):
