@@ -93,7 +93,7 @@ def witness_command(
         over.cancel()
     if kill_at is None and process.returncode != 0:
         raise ProbeError(f"{name} did not finish after the restart.")
-    if kill_at is not None and process.returncode != -9:
+    if kill_at is not None and (process.returncode != -9 or len(seen.finished) < kill_at):
         raise ProbeError(f"{name} ended before it was killed, with exit code {process.returncode}.")
     return seen
 

@@ -1,4 +1,4 @@
-"""Six budgets for a server of agents, measured at ours alone: the other entrants are libraries without one.
+"""Budgets for a server of agents, measured at ours alone: the other entrants are libraries without one.
 
 The model is fake and takes a fixed time, so that what is above that time is the server's own.
 """
