@@ -359,6 +359,11 @@ class SessionHost(HeldSessions):
         if not self.failed.done():
             self.failed.set_result(failure)
 
+    @property
+    def failure(self) -> BaseException | None:
+        """Why nothing goes on, also if that came about while the server left; None if all is well."""
+        return self.failed.result() if self.failed.done() else self._store.health.failure
+
     def trouble(self) -> str | None:
         """Why this server does not do what it is there for; None if it does."""
         return trouble_of(self._store, self.failed)

@@ -114,6 +114,11 @@ class RunningServer:
         """Wait until the store has failed or no requests are taken any more, and return why: nothing runs any more."""
         return await asyncio.shield(self._host.failed)
 
+    @property
+    def ended_by(self) -> BaseException | None:
+        """Why nothing runs any more, also if that came about while the server left; None if all went well."""
+        return self._host.failure
+
     async def serve_forever(self, tell_ready: Callable[[], None] = lambda: None) -> None:
         """Serve until SIGINT or SIGTERM; raises what stopped the server if it cannot go on. For the main thread.
 

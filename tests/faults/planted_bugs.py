@@ -17,7 +17,7 @@ from ai_whisperer.store.sqlite.committers import ThreadCommitter
 from .injection import HANG, SURPRISE, Fault
 
 
-def put(owner: type, name: str, replacement: Callable[..., Any]) -> None:
+def put(owner: type, name: str, replacement: Callable[..., Any] | None) -> None:
     """Have objects of the class do something else."""
     setattr(owner, name, replacement)
 
@@ -87,8 +87,9 @@ def wait_for_the_commit() -> None:
 
 
 def go_on_after_a_failure() -> None:
-    """A commit that failed is told to nobody but those who wait for it."""
+    """A commit that failed is told to nobody but those who wait for it, and nobody asks."""
     put(GroupCommit, "watch", lambda *_: None)
+    put(SessionHost, "failure", None)
 
 
 def signals_on_the_event_loop() -> None:

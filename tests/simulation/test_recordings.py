@@ -448,7 +448,7 @@ def test_a_recording_says_what_it_has_less_of_than_the_session() -> None:
         await asyncio.sleep(10)
 
     recording = recorded(lived(work, say=lambda _: "done"))
-    told = "Of agents that were defined anew only the last definition is kept: ann."
+    told = "Of agents that were defined again only the last definition is kept: ann."
     assert recording.header.notes == (told,)
     played(recording).check()
 

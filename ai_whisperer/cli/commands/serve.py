@@ -91,12 +91,12 @@ async def serve(
             call.output.told(ready, f"ready {address.page}")
             async with asyncio.TaskGroup() as group:
                 trial = group.create_task(server.try_sandbox(), name="trial of the sandbox")
-                outcome = await first_of(leaving.asked(), server.failure())
+                await first_of(leaving.asked(), server.failure())
                 leaving.begin()  # the end of the trial is waited for, too
                 trial.cancel()
             await stack.enter_async_context(_telling_waits(call.output, server.steps_under_way()))
-    if isinstance(outcome, BaseException):
-        raise outcome
+    if server.ended_by is not None:  # perhaps while it left
+        raise server.ended_by
 
 
 def broken_templates(settings: Settings) -> list[str]:
