@@ -36,9 +36,17 @@ class Stage:
         return self.run("up", "--ray", self.ray.address, "--hosts", hosts, *flags, *grace, *more, "--json")
 
     def address(self, name: str) -> Address:
-        (found,) = (each for each in map(find_address, (self.folder / "nodes").glob(f"*/{name}")) if each is not None)
+        (found,) = self._addresses(name)
         self.pids.add(found.pid)
         return found
+
+    async def takes_requests(self, name: str) -> bool:
+        """Whether a node has told its address: it is among the nodes a moment before."""
+        return bool(self._addresses(name))
+
+    def _addresses(self, name: str) -> list[Address]:
+        found = map(find_address, (self.folder / "nodes").glob(f"*/{name}"))
+        return [each for each in found if each is not None]
 
     def client(self, name: str, session_id: str = "default") -> Client:
         return Client(self.address(name).url, TOKEN, session_id=session_id, reconnect_seconds=0)

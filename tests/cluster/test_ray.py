@@ -57,6 +57,8 @@ def test_nodes_are_spread_and_come_back_and_are_as_many_as_their_load_wants(stag
 
 
 async def spread_and_back(stage: Stage) -> None:
+    for name in ("ray-1", "ray-2"):
+        await eventually(partial(stage.takes_requests, name))
     one, two = stage.address("ray-1").pid, stage.address("ray-2").pid
     assert {raylet_of(pid, stage.ray.raylets) for pid in (one, two)} == {1, 2}, "they are not spread"
     assert [each.has_same_settings for each in await stage.nodes("ray-1")] == [True, True]
