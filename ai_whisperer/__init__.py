@@ -97,10 +97,10 @@ if TYPE_CHECKING:
     from ai_whisperer.scripting import wait_task as wait_task
     from ai_whisperer.scripting import wait_until_done as wait_until_done
     from ai_whisperer.scripting import wake_agent as wake_agent
-    from ai_whisperer.store.moved import use_folder as use_folder
     from ai_whisperer.store.sqlite.backup import backup as backup
     from ai_whisperer.store.sqlite.backup import restore as restore
     from ai_whisperer.store.sqlite.custody import accept_loss as accept_loss
+    from ai_whisperer.store.sqlite.custody import use_folder as use_folder
     from ai_whisperer.store.sqlite.transfer import import_into_folder as import_into_folder
     from ai_whisperer.store.transfer import export_session as export_session
     from ai_whisperer.task_stream import TaskStream as TaskStream
@@ -141,8 +141,7 @@ _HOMES = {
         "send_mails send_task sent_mail sleep_agent start_agent stop_agent wait_task wait_until_done wake_agent"
     ),
     "store.sqlite.backup": "backup restore",
-    "store.moved": "use_folder",
-    "store.sqlite.custody": "accept_loss",
+    "store.sqlite.custody": "accept_loss use_folder",
     "store.sqlite.transfer": "import_into_folder",
     "store.transfer": "export_session",
     "task_stream": "TaskStream",

@@ -32,7 +32,7 @@ _Token = Annotated[str, Meta(pattern=r"^[!-~]+\Z")]
 _Principal = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@\-]{0,99}\Z")]
 _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
-_PageUrl = Annotated[str, Meta(pattern=r"^https?://[^\s/]+/?\Z")]
+_PageUrl = Annotated[str, Meta(pattern=r"^https?://[^\s/@?#]+/?\Z")]
 _NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:\-]{0,99}\Z")]
 _StoreAddress = Annotated[str, Meta(pattern=r"^postgres(ql)?://\S+\Z")]
 _Age = Annotated[str, Meta(pattern=rf"(?i)^{LENGTHS_PATTERN}\Z", max_length=20)]
@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _PageUrl | None,
         Meta(
             description="Address at which clients and other nodes reach this server; the one it listens on if unset.",
-            extra={"expected": "an address such as http://10.0.0.5:8642"},
+            extra={"expected": "an address such as http://10.0.0.5:8642, without a user"},
         ),
     ] = None
     host: Annotated[str, Meta(pattern=r"^\S+\Z", description="Address that the server listens on.")] = "127.0.0.1"

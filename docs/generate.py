@@ -104,7 +104,8 @@ no more.
 
 Each is a JSON-RPC notification whose params have `sessionId`, `seq`, `cause` and `at` beside its own. `seq` rises by
 one without gaps. Keep the last one: subscribing after it misses nothing and repeats nothing. A client that does not
-read is closed with the code 4008 and the number to resume from. Times are seconds since the epoch.
+read is closed with the code 4008 and the number to resume from. A node that the others took for dead closes its
+connections with 1012: connect to another, and repeat what was not answered. Times are seconds since the epoch.
 
 Answers are streamed as `async.task.delta`, by channel. These have no number, and a client that lags misses some:
 `offset` is how many characters of the attempt came before the piece. Some models close reasoning that they never opened

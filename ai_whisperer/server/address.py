@@ -16,7 +16,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     """Where a running server can be reached; kept in its data folder for the person who may read it.
 
     `certificate` is the file of the one that it shows, if it has TLS. One that is `temporary` leaves when the work that
-    it was started for is done. One that `is_elsewhere` keeps its sessions in PostgreSQL, and not in the folder.
+    it was started for is done. `in_postgresql` tells that its sessions are kept there, and not in the folder.
     """
 
     url: str
@@ -24,7 +24,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     certificate: str | None = None
     temporary: bool = False
-    is_elsewhere: bool = False
+    in_postgresql: bool = False
 
     @property
     def page(self) -> str:

@@ -194,16 +194,23 @@ class Application:
             for socket in self._sockets:
                 socket.drop(CLOSED_AS_FENCED, "This node was taken for dead. Ask another.")
 
-    async def _is_refused(self, websocket: WebSocket) -> bool:
-        """Refuse a client if nothing goes on here, so that it asks another node, or comes again."""
+    async def _refuse_if_stopped(self, websocket: WebSocket) -> bool:
+        """Refuse a client if nothing goes on here, so that it asks another node, or comes again; returns whether."""
         if not self._host.failed.done():
             return False
         stopped = Denial(503, "This server has stopped. Ask another node, or try again when it is back.")
         await websocket.send_denial_response(denied(websocket, stopped))
         return True
 
+    async def _let_in(self, websocket: WebSocket, socket: ClientSocket) -> None:
+        """Accept a client; one that came while the node was taken for dead is sent away as the others were."""
+        await websocket.accept()
+        self._sockets.add(socket)
+        if self._host.failed.done():
+            self._send_away(self._host.failed)
+
     async def _connect(self, websocket: WebSocket) -> None:
-        if await self._is_refused(websocket):
+        if await self._refuse_if_stopped(websocket):
             return
         connected = self._metrics.connections
         if connected >= self._settings.max_connections:
@@ -213,8 +220,7 @@ class Application:
         self._metrics.connections += 1
         socket = socket_of(websocket.scope)
         try:
-            await websocket.accept()
-            self._sockets.add(socket)
+            await self._let_in(websocket, socket)
             connection = self._connection(
                 socket,
                 websocket.scope[_PRINCIPAL],
@@ -231,7 +237,7 @@ class Application:
 
     async def _connect_node(self, websocket: WebSocket) -> None:
         """Serve the clients of another node, which has counted and checked them."""
-        if await self._is_refused(websocket):
+        if await self._refuse_if_stopped(websocket):
             return
         settings = replace(self._settings, max_requests_per_second=_ANY_NUMBER)
 
@@ -242,8 +248,7 @@ class Application:
         socket = socket_of(websocket.scope)
         socket.conn.max_message_size = self._settings.max_frame_bytes + wire.OVERHEAD_BYTES
         try:
-            await websocket.accept()
-            self._sockets.add(socket)
+            await self._let_in(websocket, socket)
             await Door(socket, serve).run(socket.arrivals())
         except WebSocketDisconnect:
             pass  # it left before it was let in

@@ -100,7 +100,7 @@ async def page_of(served: Served) -> AsyncIterator[str]:
         port = listening.getsockname()[1]
         app = Application(host, {LOCAL: token}, settings=settings, port=port)
         served_at = served_address(settings, token, port=port, temporary=True)
-        address = replace(served_at, is_elsewhere=bool(host.membership.secret))
+        address = replace(served_at, in_postgresql=bool(host.membership.secret))
         await host.adopt()
         async with taking_requests(app, listening, settings, on_failure=host.fail):
             with nullcontext() if data is None else announced(data, address):

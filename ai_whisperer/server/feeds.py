@@ -10,11 +10,11 @@ from typing import Protocol
 
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.sessions import SessionClosed
-from ai_whisperer.errors import InvalidInputError, TooManyRequestsError, WhispererError
+from ai_whisperer.errors import InvalidInputError, NodeFencedError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.subscriptions import Subscribed
 from ai_whisperer.runtime.session.log import Subscription
 from ai_whisperer.server.audience import Audience, Audiences
-from ai_whisperer.server.outbox import Outbox
+from ai_whisperer.server.outbox import CLOSED_AS_FENCED, Outbox
 from ai_whisperer.server.socket import MAX_REASON_BYTES
 
 CLOSED_BY_FAILURE = 1011
@@ -195,6 +195,8 @@ class Feed:
                     return
                 await asyncio.sleep(0)  # whoever has much to catch up with holds nobody up
             further = await self._onward(self.sent)
+        except NodeFencedError as failure:
+            self.outbox.drop(CLOSED_AS_FENCED, failure.code)
         except WhispererError as failure:
             self.outbox.drop(CLOSED_BY_FAILURE, failure.code)
         except Exception:  # noqa: BLE001 - logged, and the client is told: it must not wait for ever

@@ -36,8 +36,8 @@ class Denial(msgspec.Struct, frozen=True):
 class Gate:
     """Checks each HTTP request and each WebSocket before anything else happens.
 
-    Names are compared as they are: `localhost` can be made to mean any machine, so it is not trusted unless it is
-    among the allowed hosts.
+    Names are compared as they are, in small letters: `localhost` can be made to mean any machine, so it is not trusted
+    unless it is among the allowed hosts.
     """
 
     def __init__(self, tokens: Mapping[str, str], *, settings: Settings, port: int) -> None:
@@ -52,9 +52,11 @@ class Gate:
         self._hosts = {_with_port(name, shown_port) for name in names} | set(settings.allowed_hosts)
         self._origins = {f"{scheme}://{host}" for host in self._hosts} | set(settings.allowed_origins)
         if settings.advertise is not None:  # others were told to come there, perhaps to a proxy before this server
-            advertised = urlsplit(settings.advertise)
-            self._hosts.add(advertised.netloc)
-            self._origins.add(f"{advertised.scheme}://{advertised.netloc}")
+            advertised = _hosts_of(settings.advertise)
+            self._hosts |= advertised
+            self._origins |= {f"{urlsplit(settings.advertise).scheme}://{host}" for host in advertised}
+        self._hosts = {host.lower() for host in self._hosts}
+        self._origins = {origin.lower() for origin in self._origins}
         self._shown = f"{own_url(settings, port)}/"
         self._guesses = Guesses(settings.max_wrong_tokens)
         self.cookie = f"whisperer-{port}"
@@ -62,12 +64,12 @@ class Gate:
     def check_address(self, request: HTTPConnection) -> Denial | None:
         """None if the request is meant for this server and comes from its own page or from no page at all."""
         host = request.headers.get("host", "")
-        if host not in self._hosts:
+        if host.lower() not in self._hosts:
             return Denial(
                 421, f"This server does not answer to the host {host[:100]!r}. Use {self._shown}, or allowed_hosts."
             )
         origin = request.headers.get("origin")
-        if origin is not None and origin not in self._origins:
+        if origin is not None and origin.lower() not in self._origins:
             return Denial(403, f"Pages of {origin[:100]!r} may not use this server. See the setting allowed_origins.")
         return None
 
@@ -191,6 +193,15 @@ def _is_any(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False
+
+
+def _hosts_of(url: str) -> set[str]:
+    """How clients write the host of an address: most leave out the port that its scheme has anyway."""
+    parts = urlsplit(url.lower())
+    usual = ":443" if parts.scheme == "https" else ":80"
+    host = parts.netloc.rpartition("@")[2].removesuffix(usual)
+    has_port = ":" in host.rpartition("]")[2]
+    return {host} if has_port else {host, f"{host}{usual}"}
 
 
 def _with_port(host: str, port: int | None) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from ai_whisperer.core.retention import age_in_seconds
-from ai_whisperer.errors import ClosedError, SessionElsewhereError, WhispererError
+from ai_whisperer.errors import ClosedError, NodeFencedError, SessionElsewhereError, WhispererError
 from ai_whisperer.server.host import SessionHost
 
 FIRST_AFTER_SECONDS = 60.0
@@ -31,8 +31,8 @@ async def prune_all(host: SessionHost, older_than: str) -> None:
     for session_id in await host.aged_sessions(age_in_seconds(older_than)):
         try:
             report = await host.prune(session_id, older_than=older_than)
-        except ClosedError:
-            return
+        except (ClosedError, NodeFencedError):
+            return  # nothing more is done here
         except SessionElsewhereError:
             continue  # the node that has it prunes it
         except WhispererError as error:

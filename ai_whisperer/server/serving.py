@@ -258,7 +258,7 @@ def served_address(settings: Settings, token: str, *, port: int, temporary: bool
         pid=os.getpid(),
         certificate=str(settings.tls_certificate.absolute()) if settings.tls_certificate else None,
         temporary=temporary,
-        is_elsewhere=settings.store is not None,
+        in_postgresql=settings.store is not None,
     )
 
 

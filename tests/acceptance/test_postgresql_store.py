@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.server.serving import running
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.base import Store, Unit
+from ai_whisperer.store.moved import Moved, mark_moved
 from ai_whisperer.store.postgresql import copying
 from ai_whisperer.store.postgresql.migrating import latest_version
 from ai_whisperer.store.postgresql.store import PostgresqlStore
@@ -171,6 +173,56 @@ def test_a_data_folder_is_copied_and_goes_on_in_postgresql(
             assert [each.prompt for each in await manager.list_tasks("ann")][:2] == ["more", "go 4"]
 
     asyncio.run(scenario())
+
+
+class DiedError(Exception):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("marking", [mark_moved, None])
+def test_a_copy_that_dies_at_the_end_leaves_one_of_both_for_use_at_most_and_can_be_finished(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marking: Callable[[Path, Moved], None] | None
+) -> None:
+    def dies(folder: Path, moved: Moved) -> None:
+        if marking is not None:
+            marking(folder, moved)
+        raise DiedError
+
+    async def scenario() -> None:
+        await live(tmp_path, None, rounds=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(copying, "mark_moved", dies)
+            with pytest.raises(DiedError):
+                await copying.copy_folder(tmp_path, database)
+        with pytest.raises(StoreInUseError, match="Run `whisperer store copy` again"):
+            await PostgresqlStore.open(database)
+        if marking is not None:
+            with pytest.raises(StoreMovedError):
+                SqliteStore.open(tmp_path)
+        else:
+            await SqliteStore.open(tmp_path).close()
+        await copying.copy_folder(tmp_path, database)
+        with pytest.raises(StoreMovedError):
+            SqliteStore.open(tmp_path)
+        await (await PostgresqlStore.open(database)).close()
+
+    asyncio.run(scenario())
+
+
+def test_a_folder_that_was_copied_is_not_copied_to_another_address(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def scenario(other: str) -> None:
+        await live(tmp_path, None, rounds=1)
+        await copying.copy_folder(tmp_path, database)
+        with pytest.raises(StoreMovedError, match="were copied to postgresql://"):
+            await copying.copy_folder(tmp_path, other)
+        assert use_folder(tmp_path)
+        report = await copying.copy_folder(tmp_path, other)
+        assert report.written == sum(report.rows.values()), "something was there already"
+
+    with postgresql_server.database() as other:
+        asyncio.run(scenario(other))
 
 
 def test_a_folder_that_was_copied_says_so_until_it_is_to_be_used_again(

@@ -13,8 +13,11 @@ import pytest
 
 from ai_whisperer import backup, export_session, import_into_folder, restore
 from ai_whisperer.cli.main import main
-from ai_whisperer.errors import ArchiveError, StoreInUseError, StoreLostError
+from ai_whisperer.errors import ArchiveError, StoreInUseError, StoreLostError, StoreMovedError
+from ai_whisperer.store.folder_lock import FolderLock
+from ai_whisperer.store.moved import MARK, Moved, mark_moved
 from ai_whisperer.store.sqlite import SqliteStore
+from ai_whisperer.store.sqlite import backup as backing_up
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from tests.contract.test_moving import listed, live, opened, rows_of
 
@@ -107,6 +110,42 @@ def test_a_restore_over_another_folder_that_was_killed_loses_neither(lived: Path
         assert rows_of(target) == rows_of(lived)
         number += 1
     assert number > 3
+
+
+def test_a_folder_that_was_copied_to_postgresql_is_marked_until_its_database_is_set_aside(
+    lived: Path, tmp_path: Path
+) -> None:
+    backup(lived, tmp_path / "b.zip")
+    number = 1
+    while True:
+        target = tmp_path / f"target{number}"
+        asyncio.run(live(target))
+        mark_moved(target, Moved(address="postgresql://h/d", at=1.0))
+        if not killed_at(number, partial(restore, tmp_path / "b.zip", target, replace=True)):
+            break
+        with pytest.raises((StoreMovedError, StoreLostError)):
+            SqliteStore.open(target)
+        restore(tmp_path / "b.zip", target, replace=True)
+        number += 1
+    assert number > 4
+    for each in tmp_path.glob("target*"):
+        SqliteStore.open(each).abandon()
+        assert len(list(each.glob(f"replaced-*/{MARK}"))) == 1
+
+
+def test_a_restored_folder_is_unmarked_before_it_is_synced_and_let_go(
+    lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup(lived, tmp_path / "b.zip")
+    mark_moved(lived, Moved(address="postgresql://h/d", at=1.0))
+    seen = []
+
+    def look(folder: Path) -> None:
+        seen.append(((folder / MARK).exists(), FolderLock.holder(folder)))
+
+    monkeypatch.setattr(backing_up, "sync_folder", look)
+    restore(tmp_path / "b.zip", lived, replace=True)
+    assert seen == [(False, str(os.getpid()))]
 
 
 def test_a_restore_that_was_killed_before_it_changed_anything_lets_nothing_be_replaced_unasked(

@@ -12,10 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ai_whisperer.errors import StoreError, StoreFullError
+from ai_whisperer.errors import StoreError, StoreFullError, StoreReadOnlyError
 from ai_whisperer.store import durable_folders
 from ai_whisperer.store.attachments import AttachmentFiles
 from ai_whisperer.store.durable_folders import make_durable
+from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.sqlite import SqliteStore, acknowledged
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME, Acknowledged
 from ai_whisperer.store.sqlite.opening import _log_writes_ahead
@@ -67,6 +68,35 @@ def test_a_folder_whose_parent_nobody_may_read_is_made_all_the_same(
     monkeypatch.setattr(durable_folders, "sync_folder", refused)
     make_durable(tmp_path / "a")
     assert (tmp_path / "a").is_dir()
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.EROFS, errno.EACCES])
+def test_a_data_folder_opens_where_the_folder_above_cannot_be_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    _fails_to_sync(monkeypatch, tmp_path, number)
+    lock_folder(tmp_path / "data").release()
+    lock_folder(tmp_path / "data").release()
+
+
+@pytest.mark.parametrize(("number", "told"), [(errno.EIO, StoreReadOnlyError), (errno.ENOSPC, StoreFullError)])
+def test_a_disk_that_fails_to_sync_the_folder_above_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: type[StoreError]
+) -> None:
+    _fails_to_sync(monkeypatch, tmp_path, number)
+    with pytest.raises(told):
+        lock_folder(tmp_path / "data")
+
+
+def _fails_to_sync(patch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
+    fsync = os.fsync
+
+    def fails(descriptor: int) -> None:
+        if Path(os.readlink(f"/proc/self/fd/{descriptor}")) == folder:
+            raise OSError(number, os.strerror(number))
+        fsync(descriptor)
+
+    patch.setattr(os, "fsync", fails)
 
 
 def test_the_first_attachment_of_a_session_is_on_disk_with_its_folders(tmp_path: Path, synced: list[Path]) -> None:

@@ -15,6 +15,7 @@ from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.notifications.tasks import TaskDelta
+from ai_whisperer.errors import NodeFencedError
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.session.log import NotificationBus, Subscription
 from ai_whisperer.runtime.session.reads import Reads
@@ -22,7 +23,7 @@ from ai_whisperer.server.audience import Audiences
 from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.metrics import Metrics
-from ai_whisperer.server.outbox import Outbox
+from ai_whisperer.server.outbox import CLOSED_AS_FENCED, Outbox
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.simulation import simulate
 
@@ -408,5 +409,24 @@ def test_what_cannot_be_told_closes_the_connections_of_all(monkeypatch: pytest.M
         await asyncio.sleep(1)
         assert late.socket.dropped == 1011
         await over(session, [*clients, late])
+
+    simulate(scene(), seed=1)
+
+
+def test_a_client_who_follows_a_node_that_was_taken_for_dead_is_told_to_ask_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fenced(*_: object) -> None:
+        raise NodeFencedError
+
+    async def scene() -> None:
+        session, clients = stage(2)
+        session.tell(1)
+        monkeypatch.setattr(NotificationFrames, "some", fenced)
+        for client in clients:
+            client.subscribe()
+        await asyncio.sleep(1)
+        assert [client.socket.dropped for client in clients] == [CLOSED_AS_FENCED] * 2
+        await over(session, clients)
 
     simulate(scene(), seed=1)

@@ -112,6 +112,11 @@ def test_lists_are_written_in_each_place_as_is_usual_there(tmp_path: Path) -> No
     assert load(tmp_path, flags=flags).values.templates == (tmp_path / "three", tmp_path / "four")
 
 
+def test_an_address_with_a_user_is_not_advertised(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"an address such as .*, without a user"):
+        load(tmp_path, flags={"advertise": "https://me:word@one.example.org"})
+
+
 def test_tokens_come_from_a_table_or_a_variable(tmp_path: Path) -> None:
     wanted = {"alice": "a=1", "bob": "b2"}
     assert load(tmp_path, environment={"WHISPERER_TOKENS": "alice=a=1, bob=b2"}).values.tokens == wanted

@@ -138,7 +138,7 @@ def _check_here(data: Path, instead: str) -> None:
     from ai_whisperer.server.address import find_address
 
     server = find_address(data)
-    if server is not None and server.is_elsewhere:
+    if server is not None and server.in_postgresql:
         raise StoreError(
             f"The server of '{data}' (process {server.pid}) keeps its sessions in PostgreSQL, and not in the data "
             f"folder: {instead}. Nothing was changed."

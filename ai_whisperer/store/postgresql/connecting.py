@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
+import ssl
 from typing import Any, Final
 
 import asyncpg
@@ -36,6 +38,17 @@ LOST: Final = (
     TimeoutError,
 )
 """What happens to a connection and says nothing of what was sent: with another one it is sent again."""
+
+_SPEAKS_OF_THE_ADDRESS: Final = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.ObjectNotInPrerequisiteStateError,
+)
+"""Errors in whose text PostgreSQL names hosts, users and databases."""
+
+_log = logging.getLogger(__name__)
 
 _SETTINGS: Final = {
     "search_path": SCHEMA,
@@ -112,19 +125,23 @@ async def check_server(connection: Connection, address: str) -> None:
 def explained(error: BaseException, address: str | None = None) -> StoreError:
     """The error of the database as one of ours, which says what to do.
 
-    The address is for whoever gave it. Without it the error can be told to clients, who are not to know it.
+    The address is for whoever gave it. Without it the error can be told to clients, who are not to know it: what
+    PostgreSQL says of it is only logged.
     """
     if isinstance(error, StoreError):
         return error
+    if address is None and isinstance(error, _SPEAKS_OF_THE_ADDRESS):
+        _log.error("PostgreSQL refuses: %s", error)
+    why = in_words(error, names_address=address is not None)
     where = "the address of the store" if address is None else shown(address)
     database = "NAME" if address is None else database_of(address)
-    words = {"where": where, "database": database, "why": in_words(error)}
+    words = {"where": where, "database": database, "why": why}
     for kinds, ours, told in _MEANINGS:
         if isinstance(error, kinds):
             made = ours(told.format(**words))
             break
     else:
-        made = StoreError(f"The database at {where} cannot be used: {in_words(error)}.")
+        made = StoreError(f"The database at {where} cannot be used: {why}.")
     made.__cause__ = error
     return made
 
@@ -187,6 +204,14 @@ _MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
         "PostgreSQL at {where} takes no more connections. Raise max_connections.",
     ),
     (
+        (ssl.SSLError,),
+        StoreError,
+        (
+            "There is no safe connection to the PostgreSQL at {where} ({why}). Correct its certificate, or sslmode and "
+            "sslrootcert in the address (--store)."
+        ),
+    ),
+    (
         (asyncpg.ClientConfigurationError, ValueError),
         StoreError,
         "'{where}' cannot be used as an address ({why}). Correct it (--store).",
@@ -200,13 +225,30 @@ _MEANINGS: Final[tuple[tuple[_Kinds, type[StoreError], str], ...]] = (
 """What errors mean, the first that fits."""
 
 
-def in_words(error: BaseException) -> str:
-    """What went wrong, without the address at which it did."""
+def in_words(error: BaseException, *, names_address: bool = False) -> str:
+    """What went wrong; without anything of the address at which it did, unless that is asked for."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, OSError):
-        return os.strerror(error.errno).lower() if error.errno else "it cannot be reached"
+        told, whole = _of_system(error)
+        return f"{told}: {whole}" if names_address and whole else told
+    if isinstance(error, _SPEAKS_OF_THE_ADDRESS) and not names_address:
+        return f"its error {state_of(error)}, of which the log of this server has more"
     return str(error) or type(error).__name__
+
+
+def _of_system(error: OSError) -> tuple[str, str]:
+    """What went wrong, and what is told of it beside that, which may name the address."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "the certificate is not accepted", getattr(error, "verify_message", str(error))
+    if isinstance(error, ssl.SSLError):
+        return "TLS does not work", str(error)
+    if isinstance(error, socket.gaierror):
+        is_unknown = error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None))
+        return "its name is not known" if is_unknown else "its name cannot be looked up", error.strerror or ""
+    if error.errno:
+        return os.strerror(error.errno).lower(), ""
+    return "it cannot be reached", str(error)
 
 
 def state_of(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError
 from ai_whisperer.store import tables
 from ai_whisperer.store.archive import Progress
 from ai_whisperer.store.folder_lock import lock_folder
-from ai_whisperer.store.moved import Moved, mark_moved
+from ai_whisperer.store.moved import Moved, check_not_moved, mark_moved
 from ai_whisperer.store.postgresql import migrating
 from ai_whisperer.store.postgresql.addresses import shown
 from ai_whisperer.store.postgresql.connecting import LOST, check_server, explained
@@ -52,7 +52,8 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
     """Copy the database of a data folder that nobody uses into a PostgreSQL database that has no sessions.
 
     The folder keeps its sessions as they are, and the files of agents, and is marked: nobody opens it without being
-    told where its sessions are. Raises a `StoreError`; call it again to go on.
+    told where its sessions are. It is marked before a server can take the database. Raises a `StoreError`; call it
+    again to go on. A folder whose sessions were copied to another address is a `StoreMovedError`.
     """
     path = Path(folder) / DATABASE_NAME
     if not path.exists():
@@ -60,6 +61,7 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
     lock = lock_folder(Path(folder))
     lane = Lane(address, name="whisperer store copy")
     try:
+        check_not_moved(Path(folder), except_to=shown(address))
         with closing(opening.open_database(path)) as source:
             connection = await lane.connected()
             await check_server(connection, address)
@@ -72,8 +74,8 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
                 on_progress((number + 1) / len(_TABLES) * 0.8)
             mended = copying.mended
             await copying.check(address)
+            mark_moved(Path(folder), Moved(address=shown(address), at=time.time()))  # never are both for use
             await connection.execute("UPDATE meta SET state=$1", migrating.READY)
-            mark_moved(Path(folder), Moved(address=shown(address), at=time.time()))
             on_progress(1.0)
             return CopyReport(
                 folder=str(folder),

@@ -203,7 +203,8 @@ class PostgresqlWriter:
                 self._lane.lose()
                 if self._lost_since is None:
                     self._lost_since = loop.time()
-                    _log.warning("the connection to PostgreSQL is lost (%s); it is tried again", in_words(error))
+                    why = in_words(error, names_address=True)
+                    _log.warning("the connection to PostgreSQL is lost (%s); it is tried again", why)
                 if loop.time() - self._lost_since >= self._patience_seconds:
                     raise self._out_of_patience(error) from error
                 await asyncio.sleep(pause)

@@ -8,7 +8,6 @@ log grows until the copy is done. The token is no part of it: a folder that was 
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -21,9 +20,10 @@ import msgspec
 from ai_whisperer.errors import StoreCorruptError, StoreError, StoreFullError, StoreInUseError, StoreReadOnlyError
 from ai_whisperer.store import archive
 from ai_whisperer.store.archive import Progress, Reader
+from ai_whisperer.store.durable_folders import sync_folder
 from ai_whisperer.store.folder_lock import lock_folder
 from ai_whisperer.store.layout import WORK, keep_out_of_git, place_aside, traces_in
-from ai_whisperer.store.moved import check_not_moved, unmark
+from ai_whisperer.store.moved import MARK, check_not_moved, unmark
 from ai_whisperer.store.sqlite import opening
 from ai_whisperer.store.sqlite.acknowledged import ACKNOWLEDGED_NAME
 from ai_whisperer.store.sqlite.committers import BUSY_MILLISECONDS
@@ -106,7 +106,6 @@ def restore(
                 sessions, aside = _restored(reader, folder, replace=replace)
         finally:
             lock.release()
-        unmark(folder)
         keep_out_of_git(folder)
         on_progress(1.0)
         return BackupReport(
@@ -190,13 +189,14 @@ def _set_aside(folder: Path) -> Path | None:
     """Move what a data folder has into a folder in it; returns that, if there was anything.
 
     What was acknowledged there is kept in mind, so that nobody takes the folder for a new one meanwhile. If this was
-    cut short, it goes on: a database and its log are not set aside apart.
+    cut short, it goes on: a database and its log are not set aside apart. The mark of one that was copied to PostgreSQL
+    goes last: as long as the database is there it is marked.
     """
     database, aside = folder / DATABASE_NAME, folder / _REPLACING
     named = place_aside(folder)
     if database.exists() and (aside / DATABASE_NAME).exists():
         aside.rename(place_aside(folder))  # somebody made a new database after one was set aside
-    names = (DATABASE_NAME, wal_of(database).name, shm_of(database).name, WORK)
+    names = (DATABASE_NAME, wal_of(database).name, shm_of(database).name, WORK, MARK)
     there = [folder / name for name in names if (folder / name).exists()]
     if not there and not aside.exists():
         return None
@@ -219,12 +219,9 @@ def _put_in_place(unpacked: Path, folder: Path) -> None:
         if work.exists():
             work.rmdir()  # it is empty, or it would have been in the way
         (unpacked / WORK).rename(work)
+    unmark(folder)
     (unpacked / DATABASE_NAME).rename(folder / DATABASE_NAME)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(folder)
 
 
 def _version_of(connection: apsw.Connection) -> int:

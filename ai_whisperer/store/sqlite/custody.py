@@ -9,8 +9,10 @@ from pathlib import Path
 
 import apsw
 
-from ai_whisperer.errors import StoreCorruptError, StoreFailedError, StoreInUseError, StoreReadOnlyError
+from ai_whisperer.errors import StoreCorruptError, StoreError, StoreFailedError, StoreInUseError, StoreReadOnlyError
+from ai_whisperer.store.durable_folders import sync_folder
 from ai_whisperer.store.folder_lock import FolderLock, lock_folder
+from ai_whisperer.store.moved import unmark
 from ai_whisperer.store.sqlite.acknowledged import Acknowledged, accept, read_claim
 from ai_whisperer.store.sqlite.files import DATABASE_NAME, shm_of, wal_of
 
@@ -122,6 +124,31 @@ def accept_loss(data: str | Path) -> str | None:
     finally:
         lock.release()
     return str(claim) if claim is not None and claim.seq else None
+
+
+def use_folder(data: str | Path) -> bool:
+    """Take the sessions of a data folder that were copied to PostgreSQL for its own again, as they were then.
+
+    Returns whether they had been copied. Raises a `StoreError` if the folder is in use or cannot be written, or has no
+    sessions.
+    """
+    folder = Path(data)
+    if not (folder / DATABASE_NAME).exists():
+        raise StoreError(
+            f"There is no database in '{folder}', so there are no sessions in it to use. Name the data folder; "
+            "nothing was changed."
+        )
+    lock = lock_folder(folder)
+    try:
+        was_marked = unmark(folder)
+        sync_folder(folder)
+    except OSError as error:
+        raise StoreReadOnlyError(
+            f"The data folder '{folder}' cannot be written ({error.strerror}). Change its permissions."
+        ) from error
+    finally:
+        lock.release()
+    return was_marked
 
 
 def _check_is_database(path: Path) -> None:
