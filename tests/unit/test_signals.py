@@ -62,6 +62,7 @@ def test_the_time_runs_from_the_failure_on_even_if_the_trial_of_the_sandbox_does
 
     class FailingServer:
         address = Address(url="http://127.0.0.1:1", token="", pid=1)
+        ended_by = StoreFailedError("The disk is gone.")
 
         async def try_sandbox(self) -> None:
             try:
@@ -70,7 +71,7 @@ def test_the_time_runs_from_the_failure_on_even_if_the_trial_of_the_sandbox_does
                 happened.append("the trial has ended")
 
         async def failure(self) -> BaseException:
-            return StoreFailedError("The disk is gone.")
+            return self.ended_by
 
         def warn(self, _: str) -> None: ...
 
