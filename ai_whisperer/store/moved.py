@@ -49,7 +49,7 @@ def mark_moved(folder: Path, moved: Moved) -> None:
             raise StoreFullError from error
         raise StoreReadOnlyError(
             f"The data folder '{folder}' cannot be written ({error.strerror}) and cannot say that its sessions are in "
-            "PostgreSQL, so no server takes these yet. Change its permissions, and copy again: that continues from here."
+            "PostgreSQL, so no server takes these yet. Change its permissions, and copy again: it continues from here."
         ) from error
 
 
