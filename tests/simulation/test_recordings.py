@@ -16,7 +16,8 @@ from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import ModelRateLimitError, ModelRefusedError, RecordingDiffersError, RecordingError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.replay.recording import Recording, Rerun, comparing
+from ai_whisperer.replay.recording import Difference, Recording, Rerun, comparing
+from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.run import Run
 from tests.simulation.recording_stage import TOOLS, lived, look_up, pay, played, recorded
@@ -403,6 +404,67 @@ def test_secrets_and_what_is_scrubbed_are_not_in_a_recording() -> None:
     played(recording).check()
 
 
+def test_a_secret_in_a_long_text_leaves_a_session_that_plays() -> None:
+    """The log has the beginning of a long text: cut before it is redacted, that is another one than cut afterwards."""
+    secret = "sk-" + "a1" * 60
+
+    def leaks(request: ModelRequest) -> Answer | str:
+        return call("look_up", what=f"{secret} {'y' * 300}") if round_of(request) == 0 else f"Ann {secret} {'z' * 300}"
+
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.send_task("ann", f"{'x' * 150} {secret} {'Ann ' * 100}")
+        await asyncio.sleep(90)
+        await manager.send_mail("ann", "Ann's key", f"{'x' * 150} {secret} {'Ann ' * 100}")
+        await asyncio.sleep(90)
+
+    recording = recorded(lived(work, say=leaks), scrub=lambda text: text.replace("Ann", "Somebody"))
+    assert recording.header.notes == ()
+    written = repr(recording)
+    assert secret[:40] not in written
+    assert "Ann" not in written
+    rerun = played(recording)
+    rerun.check()
+    assert [each.params for each in rerun.entries] == [each.params for each in recording.entries]
+
+
+def test_a_difference_of_the_session_itself_is_told_although_it_was_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LogComparison, "missing", lambda _: Difference(kind="missing", place="ann", what="is not told."))
+    recording = recorded(lived(whole, say=say), scrub=lambda text: text.replace("report", "book"))
+    assert recording.header.notes == ("It does not play as it was: ann: is not told.",)
+
+
+def test_secrets_that_only_their_names_tell_are_not_in_a_recording() -> None:
+    hidden = "correct horse battery"
+
+    @tool
+    async def sign_in(account: dict[str, str]) -> str:
+        """Sign in."""
+        return f'{{"session": {{"token": "{hidden}"}}, "of": "{account["name"]}"}}'
+
+    def leaks(request: ModelRequest) -> Answer | str:
+        if "event" in prompt_of(request).lower() or round_of(request):
+            return "done"
+        return call("sign_in", account={"name": "Ann", "password": hidden})
+
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p", "approve": ["sign_in"]})
+        await manager.send_task("ann", "go")
+        await until(lambda: bool(manager._session.approvals.pending()))
+        (approval,) = await manager.list_approvals()
+        await manager.approve(approval.id)
+        await asyncio.sleep(20)
+        await manager.sleep_agent("ann", wake_events=["key"])
+        await manager.broadcast_event("key", {"token": hidden, "n": 1})
+        await asyncio.sleep(20)
+
+    recording = recorded(lived(work, say=leaks, tools=[sign_in]), tools=[sign_in])
+    assert recording.header.notes == ()
+    assert hidden not in repr(recording)
+    assert '"of":"Ann"' in repr(recording)
+    played(recording, tools=[sign_in]).check()
+
+
 def test_a_session_is_recorded_up_to_an_entry_and_compared_from_one() -> None:
     store = lived(whole, say=say)
     half = recorded(store, first=20, last=100)
@@ -448,7 +510,7 @@ def test_a_recording_says_what_it_has_less_of_than_the_session() -> None:
         await asyncio.sleep(10)
 
     recording = recorded(lived(work, say=lambda _: "done"))
-    told = "Of agents that were defined anew only the last definition is kept: ann."
+    told = "Of agents that were defined again only the last definition is kept: ann."
     assert recording.header.notes == (told,)
     played(recording).check()
 

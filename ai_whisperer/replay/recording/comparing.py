@@ -97,8 +97,11 @@ def _plain(value: Any) -> Any:
 class LogComparison:
     """Takes the entries of a run one by one and finds the first that is not as it was recorded."""
 
-    def __init__(self, entries: Iterable[Entry], *, since: int = 1) -> None:
+    def __init__(self, entries: Iterable[Entry], *, since: int = 1, adopts: bool = False) -> None:
+        """With `adopts` an entry that says something else is no difference: `adopted` has what it says, by number."""
         self._since = since
+        self._adopts = adopts
+        self.adopted: dict[int, dict[str, Any]] = {}
         self._strands: dict[str, list[Entry]] = defaultdict(list)
         for entry in entries:
             if _counts(entry.name, entry.params):
@@ -141,6 +144,9 @@ class LogComparison:
         before, now = comparable(entry.name, entry.params), comparable(name, params)
         if entry.name == name and before == now:
             return None
+        if entry.name == name and self._adopts:
+            self.adopted[entry.seq] = {**params, **_times(entry.params)}
+            return None
         what = f"{name} is told otherwise" if entry.name == name else f"{name} is told in place of {entry.name}"
         return self._found(
             entry.seq,
@@ -182,6 +188,10 @@ class LogComparison:
 
     def _found(self, seq: int, difference: Difference) -> Difference | None:
         return difference if seq >= self._since or self._since == 1 else None
+
+
+def _times(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in params.items() if _is_time(field)}
 
 
 def _counts(name: str, params: Mapping[str, Any]) -> bool:

@@ -96,8 +96,13 @@ def replayed(
     agents: Mapping[str, AgentDefinition] | None = None,
     ignore: Iterable[Ignored] = (),
     seed: int | None = None,
+    adopts: bool = False,
 ) -> Rerun:
-    """The same, here and now. Not to be called within an event loop."""
+    """The same, here and now. Not to be called within an event loop.
+
+    With `adopts`, entries of the log and arguments of calls that say something else are no difference: `recording` has
+    them as they are now.
+    """
     provided = as_tools(tools)
     _check_live(recording, {tool.name for tool in provided}, is_live=live_tools)
     run = Run(
@@ -107,6 +112,7 @@ def replayed(
         models=models,
         ignore=frozenset(ignore),
         chance=random.Random(seed or 0),  # noqa: S311 - chance that can be repeated is the purpose
+        adopts=adopts,
     )
     run_virtually(run.play(), seed=seed)
     return _outcome(run)
@@ -140,11 +146,17 @@ def _outcome(run: Run) -> Rerun:
     )
 
 
-async def noted(recording: Recording) -> Recording:
-    """The recording with what its models are asked, which a run finds out; `notes` of the header tell what differed."""
-    outcome = await rerun(recording)
+async def noted(recording: Recording, cleaned: Recording) -> Recording:
+    """The `cleaned` recording with what its models are asked, which a run finds out.
+
+    The log has texts that are made of others and cut, so what was cleaned in them is not what the cleaned texts lead
+    to. Where the session plays as it was, the cleaned one is played too, and what its log says then is kept. `notes` of
+    the header tell what differed.
+    """
+    adopts = cleaned != recording and (await rerun(recording)).difference is None
+    outcome = await asyncio.to_thread(partial(replayed, cleaned, adopts=adopts))
     if outcome.difference is None:
         return outcome.recording
     note = f"{UNPLAYED}{outcome.difference.sentence}"
-    header = replace(outcome.recording.header, notes=(*recording.header.notes, note))
+    header = replace(outcome.recording.header, notes=(*cleaned.header.notes, note))
     return replace(outcome.recording, header=header)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NoReturn, cast
@@ -68,8 +69,13 @@ class Run:
         chance: random.Random,
         store: Callable[[], Awaitable[Store]] | None = None,
         at_end: Callable[[Store], Awaitable[None]] | None = None,
+        adopts: bool = False,
     ) -> None:
-        """`at_end` is given the store when the session was played and its process has died."""
+        """`at_end` is given the store when the session was played and its process has died.
+
+        With `adopts`, entries of the log and arguments of calls that say something else are no difference: `as_asked`
+        has them as they are now. So a recording is brought in order whose texts were changed.
+        """
         self._recording = recording
         self._tools = tools
         self._live_tools = live_tools
@@ -88,7 +94,9 @@ class Run:
         self._stopped = False
         self._deaths: list[int] = []
         self.asked: dict[tuple[str, int], Asked] = {}
-        self.comparison = LogComparison(recording.entries, since=recording.header.compared_from)
+        self.comparison = LogComparison(recording.entries, since=recording.header.compared_from, adopts=adopts)
+        self._adopts = adopts
+        self._arguments: dict[tuple[str, int], str] = {}
         self.entries: list[Entry] = []
         self.difference: Difference | None = None
         self.steps = 0
@@ -254,6 +262,9 @@ class Run:
             await self._never()
         recorded = known[number]
         causal = self._paths.causal(arguments)
+        if self._adopts:
+            recorded = replace(recorded, arguments=digest_of(causal))
+            self._arguments[key, number] = recorded.arguments
         if (recorded.tool, recorded.arguments) != (tool.name, digest_of(causal)):
             what = f"was recorded as a call of {recorded.tool}" if recorded.tool != tool.name else "has other arguments"
             self._stop(Difference(kind="call", place=place, what=f"{what}: now {causal}", key=key, seq=recorded.seq))
@@ -326,8 +337,21 @@ class Run:
             self._recording,
             tools=tuple(self._as_told(tool) for tool in self._recording.tools),
             replies=replies,
+            results=tuple(self._as_called()),
+            entries=tuple(
+                replace(each, params=self.comparison.adopted.get(each.seq, each.params))
+                for each in self._recording.entries
+            ),
             bodies={digest: bodies[digest] for digest in used if digest in bodies},
         )
+
+
+    def _as_called(self) -> Iterator[Result]:
+        made: Counter[str] = Counter()
+        for result in self._recording.results:
+            arguments = self._arguments.get((result.key, made[result.key]), result.arguments)
+            made[result.key] += 1
+            yield replace(result, arguments=arguments)
 
 
 def _digests(asked: Asked) -> tuple[str, ...]:

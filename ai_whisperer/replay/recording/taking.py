@@ -19,7 +19,7 @@ from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
 from ai_whisperer.errors import RecordingError
 from ai_whisperer.replay.recording.asking import definition_digest, digest_of, told_tools
-from ai_whisperer.replay.recording.blotting import Scrub, blotted
+from ai_whisperer.replay.recording.blotting import Scrub, blotted, digested
 from ai_whisperer.replay.recording.format import FORMAT, Agent, Entry, Header, Input, Recording, Reply, Result, Tool
 from ai_whisperer.replay.recording.inputs import Lead, leads_of
 from ai_whisperer.replay.recording.paths import Paths
@@ -62,7 +62,7 @@ async def record(
             f"{first} on. Choose a number in between."
         )
     taken = Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
-    return await noted(blotted(taken, scrub))
+    return await noted(digested(taken), blotted(taken, scrub))
 
 
 class Taking:
