@@ -54,13 +54,11 @@ async def fork(
     """
     from ai_whisperer.cli.commands.moving import imported
     from ai_whisperer.cli.recordings import tools_here
-    from ai_whisperer.replay.recording import check_fork_point, record, session_store, write_fork
+    from ai_whisperer.replay.recording import record_for_fork, session_store, write_fork
 
     values = call.settings.values
     async with session_store(values.work or values.data, session, address=values.store) as store:
-        tools = tools_here(call)
-        check_fork_point(await record(store, session, tools=tools), at)
-        recording = await record(store, session, last=at, tools=tools)
+        recording = await record_for_fork(store, session, at=at, tools=tools_here(call))
     agents = _changed(recording, changes or [])
     made: list[str] = []
     with tempfile.TemporaryDirectory(prefix="whisperer-fork-") as folder:

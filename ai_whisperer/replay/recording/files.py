@@ -54,6 +54,8 @@ def is_recording(path: Path) -> bool:
 def write_recording(recording: Recording, path: str | Path) -> Path:
     """Write the file, in place of one that is there; raises `RecordingError`."""
     path = Path(path)
+    if recording.unredacted:
+        raise RecordingError("This recording has the secrets of its session: it is for a fork, and not for a file.")
     draft = None
     try:
         with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:

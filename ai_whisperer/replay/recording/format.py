@@ -164,7 +164,8 @@ AnyLine = Header | Agent | Tool | Input | Reply | Result | Entry | Body | End
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """A recorded session. Made by `record` or `read_recording`; `rerun` plays it.
 
-    `inputs`, `replies`, `results` and `entries` are in the order of the log. `bodies` leads from digests to texts.
+    `inputs`, `replies`, `results` and `entries` are in the order of the log. `bodies` leads from digests to texts. One
+    that is `unredacted` has the session's secrets: a fork is made of it, and it is never written to a file.
     """
 
     header: Header
@@ -175,6 +176,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Result, ...] = ()
     entries: tuple[Entry, ...] = ()
     bodies: dict[str, str] = {}
+    unredacted: bool = False
 
     @property
     def steps(self) -> int:
