@@ -96,7 +96,13 @@ def _changed(recording: Recording, changes: list[str]) -> dict[str, AgentDefinit
             )
         whole = plain.setdefault(agent_id, msgspec.to_builtins(known[agent_id]))
         for field in fields[:-1]:
-            whole = whole.setdefault(field, {})
+            if whole.get(field) is None:
+                whole[field] = {}
+            whole = whole[field]
+            if not isinstance(whole, dict):
+                raise InvalidInputError(
+                    f"--set {change!r:.100}: '{field}' has no fields of its own. Write --set {agent_id}.{field}=VALUE."
+                )
         whole[fields[-1]] = _value(fields[-1], written)
     return {agent_id: definition_from(definition) for agent_id, definition in plain.items()}
 

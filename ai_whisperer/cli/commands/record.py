@@ -55,7 +55,7 @@ async def record(
     scrubbed = None if scrub is None else scrub_of(scrub)
     values = call.settings.values
     async with session_store(values.work or values.data, session, address=values.store) as store:
-        recording = await take(store, session, first=first, last=last, tools=tools_here(call), scrub=scrubbed)
+        recording = await take(store, session, first=first, last=last, tools=tools_here(call, strict=True), scrub=scrubbed)
     write_recording(recording, file)
     notes = recording.header.notes
     plays = not any(note.startswith(UNPLAYED) for note in notes)

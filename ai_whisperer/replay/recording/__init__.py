@@ -10,7 +10,7 @@ from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.files import is_recording, read_recording, write_recording
 from ai_whisperer.replay.recording.forking import fork_points, record_for_fork, write_fork
 from ai_whisperer.replay.recording.format import Recording
-from ai_whisperer.replay.recording.rerunning import UNPLAYED, Ignored, Rerun, replayed, rerun
+from ai_whisperer.replay.recording.rerunning import UNPLAYED, Ignored, Rerun, replayed, rerun, updated
 from ai_whisperer.replay.recording.rows import session_store
 from ai_whisperer.replay.recording.side_by_side import Comparison, Spent, compare
 from ai_whisperer.replay.recording.taking import Scrub, record
@@ -33,6 +33,7 @@ __all__ = [
     "replayed",
     "rerun",
     "session_store",
+    "updated",
     "write_fork",
     "write_recording",
 ]

@@ -123,7 +123,7 @@ def write_fork(
     try:
         run = Run(
             replace(recording, header=replace(recording.header, began_at=began_at, version=__version__)),
-            tools={},
+            tools=None,
             live_tools=False,
             models=None,
             ignore=frozenset(),

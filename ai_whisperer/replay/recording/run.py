@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NoReturn, cast
@@ -62,7 +62,7 @@ class Run:
         self,
         recording: Recording,
         *,
-        tools: Mapping[str, Tool],
+        tools: Mapping[str, Tool] | None,
         live_tools: bool,
         models: ModelFactory | None,
         ignore: frozenset[str],
@@ -77,7 +77,8 @@ class Run:
         has them as they are now. So a recording is brought in order whose texts were changed.
         """
         self._recording = recording
-        self._tools = tools
+        self._tools = tools or {}
+        self._gone = () if tools is None or "tools" in ignore else missing_tools(recording, tools)
         self._live_tools = live_tools
         self._models = models
         self._chance = chance
@@ -107,7 +108,7 @@ class Run:
         clock = VirtualClock(self._recording.header.began_at)
         behind = await self._open_store()
         store = ReplayStore(behind, self._told)
-        tools, own = tools_for(self._recording, self._tool)
+        tools, own = tools_for(replace(self._recording, tools=self._told_of()), self._tool)
         self._performance = Performance(
             self._recording,
             store=cast(Store, store),
@@ -119,7 +120,8 @@ class Run:
             chance=self._waits,
             ids=TimedIds(clock, self._chance),
         )
-        self._missing_tools()
+        if self._gone:
+            self._stop(tools_gone(self._gone))
         try:
             await self._performance.open()
             for event in self._timeline():
@@ -310,13 +312,11 @@ class Run:
             return Watched(tool, self)
         return StandIn(recorded, self, tool if recorded.spec is not None else None)
 
-    def _missing_tools(self) -> None:
-        """Who says which tools there are now says which are gone."""
-        told = {tool.name for tool in self._recording.tools if tool.spec is not None}
-        gone = sorted(told - self._tools.keys() - machine_tools().keys())
-        if self._tools and gone:
-            what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record it again."
-            self._stop(Difference(kind="tool", place="the tools", what=what))
+    def _told_of(self) -> tuple[RecordedTool, ...]:
+        """The tools of the recording, and those that are new: agents that may use all tools are told of them."""
+        known = {tool.name for tool in self._recording.tools}
+        new = (tool for tool in self._tools.values() if tool.name not in known)
+        return (*self._recording.tools, *(RecordedTool(name=tool.name, spec=tool.spec) for tool in new))
 
     def _as_told(self, recorded: RecordedTool) -> RecordedTool:
         """The tool as models are told of it now."""
@@ -335,7 +335,7 @@ class Run:
         bodies = {**self._recording.bodies, **self._asking.bodies}
         return replace(
             self._recording,
-            tools=tuple(self._as_told(tool) for tool in self._recording.tools),
+            tools=tuple(sorted((self._as_told(tool) for tool in self._told_of()), key=lambda tool: tool.name)),
             replies=replies,
             results=tuple(self._as_called()),
             entries=tuple(
@@ -352,6 +352,20 @@ class Run:
             arguments = self._arguments.get((result.key, made[result.key]), result.arguments)
             made[result.key] += 1
             yield replace(result, arguments=arguments)
+
+
+def missing_tools(recording: Recording, tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools of the recording that are not among these, of those that models were told of."""
+    told = {tool.name for tool in recording.tools if tool.spec is not None}
+    return tuple(sorted(told.difference(tools) - machine_tools().keys()))
+
+
+def tools_gone(names: Sequence[str]) -> Difference:
+    what = (
+        f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, or do not "
+        "compare tools (--ignore tools)."
+    )
+    return Difference(kind="tool", place="the tools", what=what)
 
 
 def _digests(asked: Asked) -> tuple[str, ...]:
