@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.domain.tasks import Budget
-from ai_whisperer.errors import ModelRateLimitError, ModelRefusedError, RecordingDiffersError, RecordingError
+from ai_whisperer.errors import LockHeldError, ModelRateLimitError, ModelRefusedError, RecordingDiffersError, RecordingError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.replay.recording import Difference, Recording, Rerun, comparing
@@ -257,6 +257,21 @@ def test_all_that_people_can_do_is_made_again() -> None:
     rerun.check()
     calls_made = {each.call for each in recording.inputs}
     assert calls_made > {"interrupt_agent", "retry_task", "dismiss_task", "cancel_task", "acquire_lock", "wake_agent"}
+
+
+def test_a_wait_of_a_person_that_ended_without_the_lock_ends_so_again() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.acquire_lock("desk", ttl_seconds=60, holder="Ann")
+        with pytest.raises(LockHeldError):
+            await manager.acquire_lock("desk", wait_seconds=3, holder="Ben")
+        await manager.send_task("ann", "go")
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    assert recording.header.notes == ()
+    assert [each.arguments.get("wait_seconds") for each in recording.inputs if each.call == "acquire_lock"] == [None, 3.0]
+    played(recording).check()
 
 
 def test_a_changed_prompt_is_told_with_what_differs_and_can_be_ignored() -> None:

@@ -60,3 +60,16 @@ def test_mails_that_came_and_went_are_told(team: Recording) -> None:
 def test_whose_step_a_key_is() -> None:
     assert agent_of("3>writer/2") == "writer"
     assert agent_of("3>writer>mail:editor>editor.2/4.summary") == "editor"
+    assert agent_of("3>ann.of.may/2") == "ann.of.may"
+    assert agent_of("3>ann.of.may.2/2") == "ann.of.may"
+
+
+def test_an_agent_with_a_dot_in_its_id_is_compared(team: Recording) -> None:
+    def renamed(recording: Recording) -> Recording:
+        agents = tuple(replace(each, id=each.id.replace("writer", "the.writer")) for each in recording.agents)
+        replies = tuple(replace(each, key=each.key.replace(">writer", ">the.writer")) for each in recording.replies)
+        return replace(recording, agents=agents, replies=replies)
+
+    key = next(reply.key for reply in team.replies if agent_of(reply.key) == "writer")
+    found = compare(renamed(team), renamed(answering(team, key, Answer(text="No."))))
+    assert [each.agent for each in found.partings] == ["the.writer"]

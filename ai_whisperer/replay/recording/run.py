@@ -92,6 +92,7 @@ class Run:
         self._replies, self._results = by_key(recording)
         self._calls: dict[str, int] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._heard: set[int] = set()
         self._stopped = False
         self._deaths: list[int] = []
         self.asked: dict[tuple[str, int], Asked] = {}
@@ -185,7 +186,7 @@ class Run:
             self._paths.input = event.number
             self._performance.begin(event, self._paths.actual_data(event.arguments))
         await self._loop.settled()
-        refused = self._performance.refusal()
+        refused = self._performance.refusal(self._heard)
         if refused is not None and self._models is None:
             self._stop(refused)
 
@@ -216,6 +217,7 @@ class Run:
             cause = self._paths.causal(note.cause)
             if cause.partition(":")[0] in ("user", "request"):
                 cause = f"input:{self._paths.input}"
+                self._heard.add(self._paths.input)
             self.entries.append(Entry(seq=note.seq, at=at, name=note.name, cause=cause, params=causal))
             if self._models is None and self.difference is None and not self._stopped:
                 difference = self.comparison.take(note.name, causal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -72,9 +73,13 @@ def compare(first: Recording, second: Recording) -> Comparison:
     )
 
 
+_SECOND = re.compile(r"\.\d+$")
+"""What the second of one kind with one cause ends in."""
+
+
 def agent_of(key: str) -> str:
     """The agent whose step has this key."""
-    return key.rpartition("/")[0].rpartition(">")[2].partition(".")[0].partition("~")[0]
+    return _SECOND.sub("", key.rpartition("/")[0].rpartition(">")[2].partition("~")[0])
 
 
 def _agents_of(recording: Recording) -> Iterable[str]:
