@@ -62,6 +62,7 @@ def test_whose_step_a_key_is() -> None:
     assert agent_of("3>writer>mail:editor>editor.2/4.summary") == "editor"
     assert agent_of("3>ann.of.may/2") == "ann.of.may"
     assert agent_of("3>ann.of.may.2/2") == "ann.of.may"
+    assert agent_of("3>ann.2/2", {"ann.2"}) == "ann.2"
 
 
 def test_an_agent_with_a_dot_in_its_id_is_compared(team: Recording) -> None:

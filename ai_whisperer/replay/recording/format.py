@@ -144,11 +144,10 @@ class Entry(Line, frozen=True, kw_only=True):
 
 
 class Body(Line, frozen=True, kw_only=True):
-    """A text that others name by its digest. A long one is in the folder beside the file: then it has no `text`."""
+    """A text that others name by its digest."""
 
     digest: str
-    text: str | None = None
-    size: int = 0
+    text: str
 
 
 class End(Line, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -77,9 +77,10 @@ _SECOND = re.compile(r"\.\d+$")
 """What the second of one kind with one cause ends in."""
 
 
-def agent_of(key: str) -> str:
-    """The agent whose step has this key."""
-    return _SECOND.sub("", key.rpartition("/")[0].rpartition(">")[2].partition("~")[0])
+def agent_of(key: str, agents: Container[str] = ()) -> str:
+    """The agent whose step has this key. The id of one of these `agents` may end as the second of a kind does."""
+    last = key.rpartition("/")[0].rpartition(">")[2].partition("~")[0]
+    return last if last in agents else _SECOND.sub("", last)
 
 
 def _agents_of(recording: Recording) -> Iterable[str]:
@@ -99,8 +100,9 @@ def _words(reply: Reply) -> str:
 
 
 def _parting(agent: str, first: Recording, second: Recording) -> Parting | None:
-    one = {key: reply for key, reply in _answers(first).items() if agent_of(key) == agent}
-    two = {key: reply for key, reply in _answers(second).items() if agent_of(key) == agent}
+    agents = {*_agents_of(first), *_agents_of(second)}
+    one = {key: reply for key, reply in _answers(first).items() if agent_of(key, agents) == agent}
+    two = {key: reply for key, reply in _answers(second).items() if agent_of(key, agents) == agent}
     for key, reply in one.items():
         if key not in two:
             return Parting(agent=agent, key=key, what="is asked in the first only")
@@ -112,7 +114,8 @@ def _parting(agent: str, first: Recording, second: Recording) -> Parting | None:
 
 
 def _calls(recording: Recording) -> Counter[str]:
-    answers = ((agent_of(reply.key), reply.answer) for reply in recording.replies if reply.answer is not None)
+    agents = set(_agents_of(recording))
+    answers = ((agent_of(reply.key, agents), reply.answer) for reply in recording.replies if reply.answer is not None)
     return Counter(
         f"{agent}: {call.name} {plain(call.arguments)}" for agent, answer in answers for call in answer.tool_calls
     )
