@@ -366,6 +366,52 @@ def test_answers_that_come_in_another_order_are_matched_by_their_keys() -> None:
     played(turned).check()
 
 
+def test_a_field_of_an_event_is_compared_whatever_it_is_called() -> None:
+    """Times of the log are not compared; what somebody broadcasts is, a time too."""
+
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.broadcast_event("moved", {"at": {"startsAt": "noon", "until": "night"}})
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    played(recording).check()
+    inputs = tuple(
+        replace(each, arguments={**each.arguments, "data": {"at": {"startsAt": "dawn", "until": "night"}}})
+        for each in recording.inputs
+    )
+    assert '+      "startsAt": "dawn"' in differs(played(replace(recording, inputs=inputs)))
+
+
+def test_the_model_that_is_asked_is_compared() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p", "model": "first"})
+        await manager.send_task("ann", "go")
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    played(recording).check()
+    (ann,) = recording.agents
+    now = {"ann": replace(ann.definition, model="second")}
+    told = differs(played(recording, agents=now))
+    assert told.startswith("ann, task 1, request 1: the model differs")
+    assert "-first\n+second" in told
+    played(recording, agents=now, ignore=["settings"]).check()
+
+
+def test_how_long_an_answer_may_be_is_compared() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.send_task("ann", "go", budget=Budget(max_tokens=5_000))
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    played(recording).check()
+    inputs = tuple(
+        replace(each, arguments={**each.arguments, "budget": {"max_tokens": 4_000}}) if each.call == "send_task" else each
+        for each in recording.inputs
+    )
+    assert "ann, task 1, request 1: the settings differ" in differs(played(replace(recording, inputs=inputs)))
+
+
 def test_an_entry_that_was_not_recorded_is_told() -> None:
     fewer = tuple(entry for entry in team().entries if entry.name != "event.broadcast")
     assert "event.broadcast is told now, and was not recorded" in differs(played(replace(team(), entries=fewer)))
@@ -539,12 +585,12 @@ def _match_by_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: answers are taken in the order in which they are asked for, not by key."""
     reply_to = Run.reply_to
 
-    async def in_order(self: Run, request: ModelRequest) -> Any:
+    async def in_order(self: Run, request: ModelRequest, model: str = "") -> Any:
         replies = list(self._recording.replies)
         taken = getattr(self, "_taken", 0)
         self._taken = taken + 1  # type: ignore[attr-defined]
         self._replies = {(self._paths.key(request.step_id), request.attempt): replies[taken % len(replies)]}
-        return await reply_to(self, request)
+        return await reply_to(self, request, model)
 
     monkeypatch.setattr(Run, "reply_to", in_order)
 

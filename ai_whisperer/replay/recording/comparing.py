@@ -77,6 +77,8 @@ def comparable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """What of an entry is compared."""
     left_out = _UNCOMPARED_FIELDS.get(name, frozenset())
     found = {field: _plain(value) for field, value in params.items() if field not in left_out and not _is_time(field)}
+    if isinstance(found.get("again"), dict):
+        found["again"] = {field: value for field, value in found["again"].items() if not _is_time(field)}
     if isinstance(found.get("summary"), str):
         found["summary"] = _CUT_ID.sub("", found["summary"])
     return found
@@ -90,7 +92,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items() if not _is_time(name)}
+        return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 

@@ -85,7 +85,7 @@ class Input(Line, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a model was asked, as digests: of its instructions, its tools, its settings, and of each turn.
+    """What a model was asked, as digests: of its instructions, its tools, its settings, its name, and of each turn.
 
     `turns` are those that came after the ones of the request `after`, if there is one. The text of each digest is in
     the bodies of the recording.
@@ -97,6 +97,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     turns: tuple[str, ...]
     after: str = ""
     before: int = 0
+    model: str = ""
 
 
 class Reply(Line, frozen=True, kw_only=True, tag="answer"):

@@ -234,10 +234,10 @@ class Run:
     def causal(self, text: str) -> str:
         return self._paths.causal(text)
 
-    async def reply_to(self, request: ModelRequest) -> Reply:
+    async def reply_to(self, request: ModelRequest, model: str = "") -> Reply:
         """What was recorded for the request, when its time has come."""
         key = self._paths.key(request.step_id)
-        asked, _ = self._asking.digests(request, key=key)
+        asked = replace(self._asking.digests(request, key=key)[0], model=self._asking.named(model))
         self.asked[key, request.attempt] = asked
         self.steps += 1
         place = self._requests.place(key, self._paths.place(request.step_id))
@@ -306,7 +306,7 @@ class Run:
     def _model(self, name: str) -> Model:
         if self._models is not None:
             return LiveModel(self._models(name), self._loop.for_real)
-        return RecordedModel(self, self._waits, window=self._window)
+        return RecordedModel(_Asker(self, name), self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
         tool = self._tools.get(recorded.name)
@@ -356,6 +356,19 @@ class Run:
             yield replace(result, arguments=arguments)
 
 
+class _Asker:
+    """A run, asked by the model of this name."""
+
+    def __init__(self, run: Run, model: str) -> None:
+        self._run = run
+        self._model = model
+        self.causal = run.causal
+        self.result_of = run.result_of
+
+    async def reply_to(self, request: ModelRequest) -> Reply:
+        return await self._run.reply_to(request, self._model)
+
+
 def missing_tools(recording: Recording, tools: Iterable[str]) -> tuple[str, ...]:
     """The tools of the recording that are not among these, of those that models were told of."""
     told = {tool.name for tool in recording.tools if tool.spec is not None}
@@ -371,7 +384,7 @@ def tools_gone(names: Sequence[str]) -> Difference:
 
 
 def _digests(asked: Asked) -> tuple[str, ...]:
-    return (asked.system, asked.tools, asked.settings, *asked.turns)
+    return (asked.system, asked.tools, asked.settings, asked.model, *asked.turns)
 
 
 def _name(event: Reply | Result) -> str:
