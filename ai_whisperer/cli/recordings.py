@@ -166,7 +166,9 @@ def tools_here(call: Call, *, strict: bool = False) -> list[Tool]:
 def _tell(call: Call, outcome: Outcome) -> None:
     took = f"{outcome.seconds:.1f} s"
     if outcome.ok and outcome.live_models:
-        call.output.text(f"ok      {outcome.file}: played to its end; models answered, so nothing was compared ({took})")
+        call.output.text(
+            f"ok      {outcome.file}: played to its end; models answered, so nothing was compared ({took})"
+        )
     elif outcome.ok:
         done = "rewritten" if outcome.updated else "all as recorded"
         entries = f"{outcome.compared:,} entries of the log"

@@ -37,7 +37,8 @@ def test_a_number_in_the_middle_of_a_step_is_refused_with_the_nearest_that_work(
     before = max(point for point in points if point < begun.seq)
     after = min(point for point in points if point > begun.seq)
     with pytest.raises(
-        RecordingError, match=rf"cannot be forked at {begun.seq}: .* The nearest numbers that work: {before} and {after}\."
+        RecordingError,
+        match=rf"cannot be forked at {begun.seq}: .* The nearest numbers that work: {before} and {after}\.",
     ):
         taken(store, begun.seq)
     with pytest.raises(RecordingError, match="or beyond its log"):

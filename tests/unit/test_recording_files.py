@@ -73,7 +73,10 @@ def test_long_texts_that_are_no_longer_in_the_recording_are_deleted(tmp_path: Pa
     path = write_recording(replace(small(), bodies={"d": first}), tmp_path / "a.wrec")
     (bodies_folder(path) / "notes.txt").write_text("not ours", encoding="utf-8")
     write_recording(replace(small(), bodies={"d": second}), path)
-    assert sorted(each.read_text(encoding="utf-8")[:8] for each in bodies_folder(path).iterdir()) == ["not ours", "y" * 8]
+    assert sorted(each.read_text(encoding="utf-8")[:8] for each in bodies_folder(path).iterdir()) == [
+        "not ours",
+        "y" * 8,
+    ]
     (bodies_folder(path) / "notes.txt").unlink()
     write_recording(small(), path)
     assert [each.name for each in tmp_path.iterdir()] == ["a.wrec"]
@@ -89,7 +92,9 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     path = write_recording(small(), tmp_path / "a.wrec")
     long, unknown = "x" * (LARGE_BYTES + 1), replace(small().inputs[0], arguments={"agent": object()})
     with pytest.raises(TypeError):
-        write_recording(replace(small(), entries=(replace(small().entries[0], params={"a": long, "b": object()}),)), path)
+        write_recording(
+            replace(small(), entries=(replace(small().entries[0], params={"a": long, "b": object()}),)), path
+        )
     spoilt = replace(small(), tools=(replace(small().tools[0], digest=long),), inputs=(unknown,))
     with pytest.raises(TypeError):
         write_recording(spoilt, path)

@@ -37,7 +37,7 @@ _NO_WAIT = -2.0
 
 
 class Prompter(Protocol):
-    """Who knows the recording and the run: see `rerunning.Run`."""
+    """Who knows the recording and the run: see `run.Run`."""
 
     def causal(self, text: str) -> str: ...
     async def reply_to(self, request: ModelRequest) -> Reply: ...

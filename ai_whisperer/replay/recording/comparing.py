@@ -4,8 +4,9 @@ Entries are compared strand by strand: what a task does, each of its tool calls,
 of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between
 strands it may be another, as it is between things that happen at the same time.
 
-Not compared are numbers and times (a timer fires a little late), what only the provider or the machine causes, and how
-often the process had been started.
+Not compared are the numbers of entries, times of the log (a timer fires a little late) and moments in texts, what only
+the provider or the machine causes (`UNCOMPARED`), some fields (`_UNCOMPARED_FIELDS`), and how often the process had
+been started.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class LogComparison:
                 Difference(
                     kind="log",
                     place=_place(params),
-                    what=f"{name} is told now, and was not recorded.",
+                    what=f"{name} is new: it was not recorded.",
                     seq=after,
                     diff=diff_of("", _shown(name, comparable(name, params))),
                 ),
@@ -149,7 +150,7 @@ class LogComparison:
         if entry.name == name and self._adopts:
             self.adopted[entry.seq] = {**params, **_times(entry.params)}
             return None
-        what = f"{name} is told otherwise" if entry.name == name else f"{name} is told in place of {entry.name}"
+        what = f"{name} differs" if entry.name == name else f"{name} is in the place of {entry.name}"
         return self._found(
             entry.seq,
             Difference(
@@ -183,7 +184,7 @@ class LogComparison:
         return Difference(
             kind="missing",
             place=_place(first.params),
-            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now.",
+            what=f"{first.name} was recorded (entry {first.seq} of the log) and is missing now.",
             seq=first.seq,
             diff=diff_of(_shown(first.name, comparable(first.name, first.params)), ""),
         )

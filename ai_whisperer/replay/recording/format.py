@@ -1,7 +1,6 @@
 """What a recording is made of: the lines of its file, each a record.
 
 The first line says what the file is and in which format, the last one closes it with a digest over all lines before.
-What can be read of older formats is brought into these records by `files`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Line(
 
 
 class Header(Line, frozen=True, kw_only=True, tag="recording"):
-    """What was recorded: the entries `first` to `last` of the log of a session, by which version.
+    """What was recorded: the entries `first`, which is 1, to `last` of the log of a session, by which version.
 
     `began_at` is the time of the first entry; all other times of the file are seconds since then. `limits` are those
     that the session and its server stated. `notes` tell a person what the recording cannot say.
@@ -43,9 +42,9 @@ class Header(Line, frozen=True, kw_only=True, tag="recording"):
 
 
 class Agent(Line, frozen=True, kw_only=True):
-    """An agent as it was defined. `tools` names the functions that were provided for it; its models were told `told`.
+    """An agent as it was defined. `tools` names the functions that were provided for it.
 
-    `digest` is that of the definition.
+    `digest` is that of the definition, `context_window` how many tokens its models take, if that is known.
     """
 
     id: str

@@ -169,7 +169,9 @@ async def updated(recording: Recording) -> Recording:
     Raises `RecordingError` if it does not play any more when it is redacted.
     """
     cleaned = redacted_again(recording)
-    kept = await noted(recording, replace(cleaned, replies=tuple(replace(each, asked=None) for each in cleaned.replies)))
+    kept = await noted(
+        recording, replace(cleaned, replies=tuple(replace(each, asked=None) for each in cleaned.replies))
+    )
     if kept.header.notes != recording.header.notes:
         raise RecordingError(f"The recording is left as it is. {kept.header.notes[-1]} Record the session again.")
     return kept

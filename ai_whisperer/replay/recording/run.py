@@ -347,7 +347,6 @@ class Run:
             bodies={digest: bodies[digest] for digest in used if digest in bodies},
         )
 
-
     def _as_called(self) -> Iterator[Result]:
         made: Counter[str] = Counter()
         for result in self._recording.results:

@@ -1,4 +1,4 @@
-"""Two recordings side by side, aligned by causal paths: where agents part ways, and what it comes to."""
+"""Two recordings side by side, aligned by causal paths: where agents first differ, and what it comes to."""
 
 from __future__ import annotations
 
@@ -34,22 +34,28 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What two recordings have in common and what not. What `went` is only in the first, what `came` in the second."""
+    """What two recordings have in common and what not. A is the first one, B the second."""
 
     partings: tuple[Parting, ...]
     same_answers: int
     other_answers: int
-    calls_went: tuple[str, ...]
-    calls_came: tuple[str, ...]
-    mails_went: tuple[str, ...]
-    mails_came: tuple[str, ...]
+    calls_only_in_a: tuple[str, ...]
+    calls_only_in_b: tuple[str, ...]
+    mails_only_in_a: tuple[str, ...]
+    mails_only_in_b: tuple[str, ...]
     spent: tuple[Spent, Spent]
     spent_by_agent: dict[str, tuple[Spent, Spent]]
 
     @property
     def is_same(self) -> bool:
         """Whether agents answered, called and wrote the same."""
-        return not (self.partings or self.calls_went or self.calls_came or self.mails_went or self.mails_came)
+        return not (
+            self.partings
+            or self.calls_only_in_a
+            or self.calls_only_in_b
+            or self.mails_only_in_a
+            or self.mails_only_in_b
+        )
 
 
 def compare(first: Recording, second: Recording) -> Comparison:
@@ -64,10 +70,10 @@ def compare(first: Recording, second: Recording) -> Comparison:
         partings=tuple(found for agent in agents if (found := _parting(agent, first, second)) is not None),
         same_answers=same,
         other_answers=len(one.keys() | two.keys()) - same,
-        calls_went=calls[0],
-        calls_came=calls[1],
-        mails_went=mails[0],
-        mails_came=mails[1],
+        calls_only_in_a=calls[0],
+        calls_only_in_b=calls[1],
+        mails_only_in_a=mails[0],
+        mails_only_in_b=mails[1],
         spent=(_spent(first), _spent(second)),
         spent_by_agent={agent: (_spent(first, agent), _spent(second, agent)) for agent in agents},
     )
@@ -105,12 +111,12 @@ def _parting(agent: str, first: Recording, second: Recording) -> Parting | None:
     two = {key: reply for key, reply in _answers(second).items() if agent_of(key, agents) == agent}
     for key, reply in one.items():
         if key not in two:
-            return Parting(agent=agent, key=key, what="is asked in the first only")
+            return Parting(agent=agent, key=key, what="is asked only in A")
         before, after = _words(reply), _words(two[key])
         if before != after:
-            return Parting(agent=agent, key=key, what="answers otherwise", diff=diff_of(before, after))
+            return Parting(agent=agent, key=key, what="answers differently", diff=diff_of(before, after))
     more = next((key for key in two if key not in one), None)
-    return None if more is None else Parting(agent=agent, key=more, what="is asked in the second only")
+    return None if more is None else Parting(agent=agent, key=more, what="is asked only in B")
 
 
 def _calls(recording: Recording) -> Counter[str]:
