@@ -35,7 +35,7 @@ class Choices(Struct, frozen=True, kw_only=True):
         others = [flag for flag in self.given if flag not in ("--update", "--agents")]
         if self.update and others:
             raise InvalidInputError(
-                f"--update rewrites a recording with what is asked now, and cannot be combined with {', '.join(others)}: "
+                f"--update rewrites a recording with what is asked now. It cannot be combined with {', '.join(others)}: "
                 "the answers and results of the file stay as they were recorded. Leave one of them out."
             )
 
@@ -218,8 +218,8 @@ def scrub_of(named: str) -> Callable[[str], str]:
             ) from error
         if not isinstance(scrubbed, str):
             raise InvalidInputError(
-                f"--scrub: '{named}' returned {type(scrubbed).__name__} and not a text. It has to return each text, also "
-                "one that it leaves as it is. Correct it; nothing was written."
+                f"--scrub: '{named}' returned {type(scrubbed).__name__} and not a text. It has to return each text, "
+                "also one that it leaves as it is. Correct it; nothing was written."
             )
         return scrubbed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -56,7 +56,7 @@ def cleaner(scrub: Scrub | None = None) -> Scrub:
 
 def _hidden_by_name(text: str, hide: Scrub) -> str:
     """A text that is a JSON object or list, with its secrets hidden; every other text as it is."""
-    if not text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
         data = json.loads(text)

@@ -230,7 +230,8 @@ def _cut(path: Path) -> RecordingError:
 def _line(raw: bytes, number: int, path: Path) -> AnyLine:
     try:
         if _MARKED in raw or _HALF.search(raw):
-            return msgspec.convert(_brought_back(json.loads(raw), path), AnyLine)
+            line: AnyLine = msgspec.convert(_brought_back(json.loads(raw), path), AnyLine)
+            return line
         return _decoder.decode(raw)
     except msgspec.ValidationError as error:
         raise RecordingError(

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 ID = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\\[bfnrt]))(?:[0-9a-f]{32}|[0-9a-f]{24})(?![0-9a-zA-Z])")
-"""What may be an id that was drawn by chance. In JSON that is a text it may follow a line break that is written `\\n`."""
+"""What may be an id that was drawn by chance. In a text that is JSON it may follow a line break written as `\\n`."""
 _ID_DIGITS = 24
 
 _IDS = {

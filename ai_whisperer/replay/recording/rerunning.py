@@ -69,9 +69,10 @@ async def rerun(
     """Play a recording in a thread of its own, on virtual time. It stops at the first difference.
 
     `tools` are those that there are now: what models are told of them is compared with the recording, one that is gone
-    or new is a difference too, and with `live_tools` they are called for real. Without them tools are as recorded. `models` answer for real where they are given: then nothing is compared that
-    follows from answers. `agents` are definitions that there are now, by agent id: what follows from them is compared
-    with what was recorded. `ignore` names what of requests is not compared. With a `seed` what is ready at the same
+    or new is a difference too, and with `live_tools` they are called for real. Without them tools are as recorded.
+    `models` answer for real where they are given: then nothing is compared. `agents` are definitions that there are
+    now, by agent id: what follows from them is compared with what was recorded. `ignore` names what of requests is not
+    compared. With a `seed` what is ready at the same
     moment runs in an order of the seed's choice. Raises `RecordingError` if the recording cannot be played here.
     """
     return await asyncio.to_thread(
