@@ -143,6 +143,27 @@ def test_a_team_whose_process_died_in_the_middle_is_played_as_it_was() -> None:
     assert [each.call for each in recording.inputs].count("open") == 1
 
 
+def test_a_team_whose_process_was_closed_in_the_middle_of_its_work_is_played_as_it_was() -> None:
+    def looks_twice(request: ModelRequest) -> Answer | str:
+        return call("look_up", what="x") if round_of(request) < 2 else "done"
+
+    async def begin(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.send_task("ann", "go")
+        await manager.send_mail("ann", "s", "b")
+        await asyncio.sleep(0.5)
+
+    async def go_on(manager: AsyncAgentSessionManager) -> None:
+        await asyncio.sleep(1.5)
+
+    once = recorded(lived(begin, say=looks_twice))
+    played(once).check()
+    assert once.inputs[-1].call == "close"
+    often = recorded(lived(begin, go_on, go_on, say=looks_twice, dies=False, down_for_seconds=20.0))
+    played(often).check()
+    assert [each.call for each in often.inputs if each.call in ("open", "close")] == ["close", "open"] * 2 + ["close"]
+
+
 def test_calls_whose_outcome_is_unknown_are_not_made_again() -> None:
     @tool
     async def slow() -> str:
@@ -186,7 +207,7 @@ def test_failed_requests_are_made_again_after_the_wait_that_was_recorded() -> No
     rerun.check()
     waits = [reply.wait_seconds for reply in recording.replies]
     assert len(waits) == 3
-    assert waits[1] == 7.0
+    assert waits[1] == pytest.approx(7.0, abs=0.001)
     assert [round(each.at, 3) for each in rerun.entries] == [round(each.at, 3) for each in recording.entries]
 
 
