@@ -27,7 +27,7 @@ COMMANDS: Final = {
         "fork": "Let a session continue from an entry of its log in another one, with other definitions.",
     },
     "compare": {
-        "compare": "Lay two sessions or recordings side by side: where agents part ways, and what it comes to.",
+        "compare": "Lay two sessions or recordings side by side: where agents first differ, and what it comes to.",
     },
     "replay": {
         "replay": "Play conversation scripts and recordings of sessions, and say what is not as expected.",

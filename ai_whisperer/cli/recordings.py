@@ -30,6 +30,15 @@ class Choices(Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     update: bool = False
 
+    def check(self) -> None:
+        """Raise `InvalidInputError` for what does not go together."""
+        others = [flag for flag in self.given if flag not in ("--update", "--agents")]
+        if self.update and others:
+            raise InvalidInputError(
+                f"--update cannot be combined with {', '.join(others)}: it rewrites a recording with what is asked now, "
+                "and its answers and results stay as they were recorded. Leave one of them out."
+            )
+
     @property
     def given(self) -> list[str]:
         """The options that are for recordings alone, as they were written."""
@@ -46,6 +55,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     steps: int = 0
     compared: int = 0
     updated: bool = False
+    live_models: bool = False
     difference: Difference | None = None
     error: str = ""
 
@@ -84,7 +94,8 @@ async def play_recordings(call: Call, files: Sequence[Path], chosen: Choices, tr
     from ai_whisperer.replay.recording import read_recording
 
     recordings = [(path, read_recording(path)) for path in files]  # what is wrong with the last is told first
-    tools = tools_here(call)
+    chosen.check()
+    tools = tools_here(call, strict="tools" not in chosen.ignore)
     for path, recording in recordings:
         begun = time.perf_counter()
         try:
@@ -102,11 +113,13 @@ async def play_recordings(call: Call, files: Sequence[Path], chosen: Choices, tr
 
 async def _played(call: Call, path: Path, recording: Recording, chosen: Choices, tools: Sequence[Tool]) -> Outcome:
     from ai_whisperer.models.catalog import resolve
-    from ai_whisperer.replay.recording import rerun, write_recording
+    from ai_whisperer.replay.recording import rerun, updated, write_recording
+    from ai_whisperer.replay.recording.run import missing_tools, tools_gone
 
     begun = time.perf_counter()
     known = {tool.name for tool in recording.tools}
-    wanted = [tool for tool in tools if tool.name in known]
+    wanted = [tool for tool in tools if tool.name in known or "tools" not in chosen.ignore]
+    gone = missing_tools(recording, (tool.name for tool in tools)) if chosen.update else ()
     ignore = cast("Iterable[Ignored]", chosen.ignore)
     played: Rerun = await rerun(
         recording,
@@ -116,16 +129,18 @@ async def _played(call: Call, path: Path, recording: Recording, chosen: Choices,
         agents=_agents_here(call, recording) if chosen.live_agents else None,
         ignore=("system", "tools", "settings", "turns") if chosen.update else ignore,
     )
-    may_update = chosen.update and played.difference is None
+    difference = played.difference or (tools_gone(gone) if gone else None)
+    may_update = chosen.update and difference is None
     if may_update:
-        write_recording(played.recording, path)
+        write_recording(await updated(played.recording), path)
     return Outcome(
         file=str(path),
         seconds=time.perf_counter() - begun,
         steps=played.steps,
         compared=played.compared,
         updated=may_update,
-        difference=played.difference,
+        live_models=chosen.live_models,
+        difference=difference,
     )
 
 
@@ -138,16 +153,23 @@ def _agents_here(call: Call, recording: Recording) -> dict[str, AgentDefinition]
     return {agent_id: template.definition for agent_id, template in found.items() if template is not None}
 
 
-def tools_here(call: Call) -> list[Tool]:
-    """The tools that a server which is started here would have."""
+def tools_here(call: Call, *, strict: bool = False) -> list[Tool]:
+    """The tools that a server which is started here would have; `strict` raises if a file of them cannot be used."""
     from ai_whisperer.server.serving import toolbox_of
 
-    return list(toolbox_of(call.settings.values).tools)
+    box = toolbox_of(call.settings.values)
+    if strict and box.errors:
+        raise InvalidInputError(f"Not all tools of the project can be used. Correct this first. {' '.join(box.errors)}")
+    return list(box.tools)
 
 
 def _tell(call: Call, outcome: Outcome) -> None:
     took = f"{outcome.seconds:.1f} s"
-    if outcome.ok:
+    if outcome.ok and outcome.live_models:
+        call.output.text(
+            f"ok      {outcome.file}: played to its end; models answered, so nothing was compared ({took})"
+        )
+    elif outcome.ok:
         done = "rewritten" if outcome.updated else "all as recorded"
         entries = f"{outcome.compared:,} entries of the log"
         call.output.text(f"ok      {outcome.file}: {counted(outcome.steps, 'step')}, {entries}, {done} ({took})")
@@ -165,20 +187,40 @@ def _record(outcome: Outcome) -> dict[str, Any]:
         "entries": outcome.compared,
         "seconds": outcome.seconds,
         "updated": outcome.updated,
+        "compared": not outcome.live_models,
         "difference": None if difference is None else difference,
     }
 
 
 def scrub_of(named: str) -> Callable[[str], str]:
-    """The function that `module:function` names; raises `InvalidInputError` that says what is wrong with it."""
+    """The function that `module:function` names; raises `InvalidInputError` that says what is wrong with it.
+
+    What it returns does so too if it raises, or returns something else than a text.
+    """
     module, _, name = named.partition(":")
     try:
         found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a module of somebody else may raise anything
         raise InvalidInputError(
             f"--scrub: there is no function '{named}' ({error}). Write it as module:function, for instance "
             "scrubbing:without_names; the module has to be importable here."
         ) from error
     if not callable(found):
         raise InvalidInputError(f"--scrub: '{named}' is no function.")
-    return cast("Callable[[str], str]", found)
+
+    def scrub(text: str) -> str:
+        try:
+            scrubbed = found(text)
+        except Exception as error:
+            raise InvalidInputError(
+                f"--scrub: '{named}' failed with {type(error).__name__}: {error}. It is given each text of the "
+                "recording, also an empty one. Correct it; nothing was written."
+            ) from error
+        if not isinstance(scrubbed, str):
+            raise InvalidInputError(
+                f"--scrub: '{named}' returned {type(scrubbed).__name__} and not a text. It has to return each text, "
+                "also one that it leaves as it is. Correct it; nothing was written."
+            )
+        return scrubbed
+
+    return scrub

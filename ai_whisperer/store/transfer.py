@@ -29,3 +29,14 @@ def export_session(
     from ai_whisperer.store.postgresql import exporting
 
     return asyncio.run(exporting.export_from(store, session_id, Path(file), data=Path(data), on_progress=on_progress))
+
+
+def copy_with_unlisted(data: Path, session_id: str, folder: Path) -> None:
+    """Copy the database of a data folder, whoever has it open, if it has this session and lists it nowhere.
+
+    A program that has a folder to itself makes such sessions. Nothing is changed in the folder. Raises
+    `UnknownSessionError` or another `StoreError`.
+    """
+    from ai_whisperer.store.sqlite import transfer
+
+    transfer.copy_with_unlisted(data, session_id, folder)

@@ -71,6 +71,23 @@ def test_a_session_of_a_running_server_is_recorded_and_the_server_is_left_alone(
     assert any(agent.id == "recorded" for agent in read_recording(file).agents)
 
 
+def test_a_session_that_no_server_lists_is_recorded_and_its_folder_left_alone(
+    folder: Path, tmp_path: Path, run: Run
+) -> None:
+    def contents() -> dict[str, bytes]:
+        """Without what SQLite has beside a database that is read."""
+        found = (each for each in folder.iterdir() if each.is_file() and not each.name.endswith(("-shm", "-wal")))
+        return {each.name: each.read_bytes() for each in found}
+
+    before = contents()
+    assert run("record", "default", "--data", str(folder), "-o", str(tmp_path / "team.wrec")).code == 0
+    assert (
+        "There is no session 'other'. There are: default"
+        in run("record", "other", "--data", str(folder), "-o", str(tmp_path / "other.wrec")).err
+    )
+    assert contents() == before
+
+
 def test_a_difference_ends_with_1_and_is_told_to_people_and_programs(recording: Path, tmp_path: Path, run: Run) -> None:
     agents = tmp_path / "agents"
     agents.mkdir()
@@ -101,6 +118,61 @@ def test_an_update_rewrites_the_recording(recording: Path, tmp_path: Path, run: 
     assert read_recording(copy).agents[0].definition.prompt == "You are Anna."
 
 
+def test_an_update_is_redacted(recording: Path, tmp_path: Path, run: Run) -> None:
+    secret = "sk-" + "a1" * 12
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    (agents / "ann.md").write_text(f"---\nname: ann\nmodel: scripted\n---\nThe key is {secret}.\n", encoding="utf-8")
+    copy = tmp_path / "copy.wrec"
+    copy.write_bytes(recording.read_bytes())
+    assert run("replay", str(copy), "--agents", "live", "--templates", str(agents), "--update").code == 0
+    assert secret not in copy.read_text(encoding="utf-8")
+    assert read_recording(copy).agents[0].definition.prompt == "The key is [secret]."
+    assert run("replay", str(copy)).code == 0
+
+
+TOOL = """from ai_whisperer import tool
+
+
+@tool
+def {name}(amount: int) -> str:
+    \"\"\"Pay somebody.\"\"\"
+    return "paid"
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("", "is not there now: pay"),
+        (TOOL.format(name="pay_out"), "is not there now: pay"),
+        (TOOL.format(name="pay") + TOOL.format(name="take_back"), "the tools differ"),
+        ("this is no Python", "Not all tools of the project can be used"),
+    ],
+)
+def test_tools_of_the_project_that_are_gone_renamed_new_or_broken_are_told(
+    file: str, told: str, folder: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tools = tmp_path / ".whisperer" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "paying.py").write_text(TOOL.format(name="pay"), encoding="utf-8")
+    assert run("record", "default", "--data", str(folder), "-o", "team.wrec").code == 0
+    assert run("replay", "team.wrec").code == 0
+    (tools / "paying.py").unlink()
+    if file:
+        (tools / "paying.py").write_text(file, encoding="utf-8")
+    ran = run("replay", "team.wrec")
+    assert (ran.code != 0, told in ran.out + ran.err) == (True, True), ran
+    assert run("replay", "team.wrec", "--ignore", "tools").code == 0
+
+
+def test_nothing_is_compared_when_models_answer_and_that_is_told(recording: Path, run: Run) -> None:
+    ran = run("replay", str(recording), "--models", "live")
+    assert (ran.code, "nothing was compared" in ran.out, "as recorded" in ran.out) == (0, True, False), ran
+    assert run("replay", str(recording), "--models", "live", "--json").json[0]["compared"] is False
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -109,6 +181,19 @@ def test_an_update_rewrites_the_recording(recording: Path, tmp_path: Path, run: 
         (("record", "default", "--data", "{folder}", "-o", "x.wrec", "--from", "5", "--to", "3"), "is before --from 5"),
         (("record", "default", "--data", "{folder}", "-o", "x.wrec", "--from", "999"), "has the entries 1 to"),
         (("record", "default", "--data", "{folder}", "-o", "x.wrec", "--scrub", "nothing:here"), "no function"),
+        (("record", "default", "--data", "{folder}", "-o", "x.wrec", "--scrub", ".mod:f"), "no function '.mod:f'"),
+        (
+            ("record", "default", "--data", "{folder}", "-o", "x.wrec", "--scrub", "json:loads"),
+            "failed with JSONDecode",
+        ),
+        (
+            ("record", "default", "--data", "{folder}", "-o", "x.wrec", "--scrub", "builtins:len"),
+            "returned int and not",
+        ),
+        (("fork", "default", "--data", "{folder}", "--at", "2", "--set", "ann.prompt.x=1"), "'prompt' has no fields"),
+        (("replay", "{recording}", "--update", "--tools", "live"), "cannot be combined with --tools"),
+        (("replay", "{recording}", "--update", "--models", "live"), "cannot be combined with --models"),
+        (("replay", "{recording}", "--update", "--ignore", "system"), "cannot be combined with --ignore"),
         (("replay", "{talk}", "--update"), "--update is for recordings"),
         (("replay", "{recording}", "{talk}"), "Play recordings and scripts apart"),
         (("replay", "{cut}"), "ends before its end"),
@@ -134,7 +219,7 @@ def test_sessions_and_recordings_are_laid_side_by_side(recording: Path, folder: 
     assert run("compare", str(recording), str(recording), "--json").json["same"] is True
     golden = Path(__file__).parents[1] / "unit" / "recordings" / "format-1.wrec"
     other = run("compare", str(recording), str(golden))
-    assert (other.code, "writer parts ways at 4>writer/1" in other.out) == (1, True)
+    assert (other.code, "writer: first difference at 4>writer/1" in other.out) == (1, True)
 
 
 def test_a_session_is_forked_into_others(folder: Path, tmp_path: Path, run: Run) -> None:

@@ -31,6 +31,16 @@ async def pay(amount: int, to: str) -> str:
 TOOLS: tuple[AnyFunction, ...] = (look_up, pay)
 
 
+class _RealisticClock(VirtualClock):
+    """A little time passes between two looks at it, as it does otherwise."""
+
+    _looks = 0
+
+    def elapsed(self) -> float:
+        self._looks += 1
+        return super().elapsed() + self._looks * 1e-6
+
+
 def lived(
     *lives: Scenario,
     say: Say,
@@ -38,9 +48,10 @@ def lived(
     seed: int = 0,
     latency_seconds: float = 1.0,
     down_for_seconds: float = 0.0,
+    dies: bool = True,
     **more: Any,
 ) -> Store:
-    """The store of a session that had these lives, each but the last ended by a death of the process."""
+    """The store of a session that had these lives, each but the last ended by a death of the process, if it `dies`."""
     kept: list[Store] = []
 
     async def live(scenario: Scenario, clock: VirtualClock, *, is_last: bool) -> None:
@@ -49,14 +60,14 @@ def lived(
         manager = opened(kept[0], say, tools=tools, latency_seconds=latency_seconds, seed=seed, clock=clock, **more)
         await manager.open()
         await scenario(manager)
-        if is_last:
-            await manager.close()
+        if is_last or not dies:
+            await manager.close(grace_seconds=30)
         else:
             die(manager, kept[0])
 
     async def main() -> None:
         for number, scenario in enumerate(lives, 1):
-            await live(scenario, VirtualClock(), is_last=number == len(lives))
+            await live(scenario, _RealisticClock(), is_last=number == len(lives))
             await asyncio.sleep(down_for_seconds)
 
     simulate(main(), seed=seed)

@@ -13,10 +13,17 @@ from msgspec.structs import replace
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.domain.tasks import Budget
-from ai_whisperer.errors import ModelRateLimitError, ModelRefusedError, RecordingDiffersError, RecordingError
+from ai_whisperer.errors import (
+    LockHeldError,
+    ModelRateLimitError,
+    ModelRefusedError,
+    RecordingDiffersError,
+    RecordingError,
+)
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.replay.recording import Recording, Rerun, comparing
+from ai_whisperer.replay.recording import Difference, Recording, Rerun, comparing
+from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.run import Run
 from tests.simulation.recording_stage import TOOLS, lived, look_up, pay, played, recorded
@@ -102,7 +109,7 @@ def team() -> Recording:
 
 
 def differs(rerun: Rerun) -> str:
-    assert rerun.difference is not None
+    assert rerun.difference is not None, "nothing was found to differ"
     return str(rerun.difference)
 
 
@@ -134,6 +141,27 @@ def test_a_team_whose_process_died_in_the_middle_is_played_as_it_was() -> None:
     recording = recorded(lived(dies_with_a_call_under_way, second_half, say=say, down_for_seconds=20.0))
     played(recording).check()
     assert [each.call for each in recording.inputs].count("open") == 1
+
+
+def test_a_team_whose_process_was_closed_in_the_middle_of_its_work_is_played_as_it_was() -> None:
+    def looks_twice(request: ModelRequest) -> Answer | str:
+        return call("look_up", what="x") if round_of(request) < 2 else "done"
+
+    async def begin(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.send_task("ann", "go")
+        await manager.send_mail("ann", "s", "b")
+        await asyncio.sleep(0.5)
+
+    async def go_on(manager: AsyncAgentSessionManager) -> None:
+        await asyncio.sleep(1.5)
+
+    once = recorded(lived(begin, say=looks_twice))
+    played(once).check()
+    assert once.inputs[-1].call == "close"
+    often = recorded(lived(begin, go_on, go_on, say=looks_twice, dies=False, down_for_seconds=20.0))
+    played(often).check()
+    assert [each.call for each in often.inputs if each.call in ("open", "close")] == ["close", "open"] * 2 + ["close"]
 
 
 def test_calls_whose_outcome_is_unknown_are_not_made_again() -> None:
@@ -179,7 +207,7 @@ def test_failed_requests_are_made_again_after_the_wait_that_was_recorded() -> No
     rerun.check()
     waits = [reply.wait_seconds for reply in recording.replies]
     assert len(waits) == 3
-    assert waits[1] == 7.0
+    assert waits[1] == pytest.approx(7.0, abs=0.001)
     assert [round(each.at, 3) for each in rerun.entries] == [round(each.at, 3) for each in recording.entries]
 
 
@@ -256,6 +284,24 @@ def test_all_that_people_can_do_is_made_again() -> None:
     rerun.check()
     calls_made = {each.call for each in recording.inputs}
     assert calls_made > {"interrupt_agent", "retry_task", "dismiss_task", "cancel_task", "acquire_lock", "wake_agent"}
+
+
+def test_a_wait_of_a_person_that_ended_without_the_lock_ends_so_again() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.acquire_lock("desk", ttl_seconds=60, holder="Ann")
+        with pytest.raises(LockHeldError):
+            await manager.acquire_lock("desk", wait_seconds=3, holder="Ben")
+        await manager.send_task("ann", "go")
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    assert recording.header.notes == ()
+    assert [each.arguments.get("wait_seconds") for each in recording.inputs if each.call == "acquire_lock"] == [
+        None,
+        3.0,
+    ]
+    played(recording).check()
 
 
 def test_a_changed_prompt_is_told_with_what_differs_and_can_be_ignored() -> None:
@@ -350,9 +396,57 @@ def test_answers_that_come_in_another_order_are_matched_by_their_keys() -> None:
     played(turned).check()
 
 
+def test_a_field_of_an_event_is_compared_whatever_it_is_called() -> None:
+    """Times of the log are not compared; what somebody broadcasts is, a time too."""
+
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.broadcast_event("moved", {"at": {"startsAt": "noon", "until": "night"}})
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    played(recording).check()
+    inputs = tuple(
+        replace(each, arguments={**each.arguments, "data": {"at": {"startsAt": "dawn", "until": "night"}}})
+        for each in recording.inputs
+    )
+    assert '+      "startsAt": "dawn"' in differs(played(replace(recording, inputs=inputs)))
+
+
+def test_the_model_that_is_asked_is_compared() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p", "model": "first"})
+        await manager.send_task("ann", "go")
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    played(recording).check()
+    (ann,) = recording.agents
+    now = {"ann": replace(ann.definition, model="second")}
+    told = differs(played(recording, agents=now))
+    assert told.startswith("ann, task 1, request 1: the model differs")
+    assert "-first\n+second" in told
+    played(recording, agents=now, ignore=["settings"]).check()
+
+
+def test_how_long_an_answer_may_be_is_compared() -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.send_task("ann", "go", budget=Budget(max_tokens=5_000))
+        await asyncio.sleep(10)
+
+    recording = recorded(lived(work, say=lambda _: "done"))
+    played(recording).check()
+    inputs = tuple(
+        replace(each, arguments={**each.arguments, "budget": {"max_tokens": 4_000}})
+        if each.call == "send_task"
+        else each
+        for each in recording.inputs
+    )
+    assert "ann, task 1, request 1: the settings differ" in differs(played(replace(recording, inputs=inputs)))
+
+
 def test_an_entry_that_was_not_recorded_is_told() -> None:
     fewer = tuple(entry for entry in team().entries if entry.name != "event.broadcast")
-    assert "event.broadcast is told now, and was not recorded" in differs(played(replace(team(), entries=fewer)))
+    assert "event.broadcast is new: it was not recorded" in differs(played(replace(team(), entries=fewer)))
 
 
 def test_a_request_that_was_recorded_and_is_not_made_is_told() -> None:
@@ -401,6 +495,69 @@ def test_secrets_and_what_is_scrubbed_are_not_in_a_recording() -> None:
     assert "Ann" not in written
     assert "[secret]" in written
     played(recording).check()
+
+
+def test_a_secret_in_a_long_text_leaves_a_session_that_plays() -> None:
+    """The log has the beginning of a long text: cut before it is redacted, that is another one than cut afterwards."""
+    secret = "sk-" + "a1" * 60
+
+    def leaks(request: ModelRequest) -> Answer | str:
+        return call("look_up", what=f"{secret} {'y' * 300}") if round_of(request) == 0 else f"Ann {secret} {'z' * 300}"
+
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.send_task("ann", f"{'x' * 150} {secret} {'Ann ' * 100}")
+        await asyncio.sleep(90)
+        await manager.send_mail("ann", "Ann's key", f"{'x' * 150} {secret} {'Ann ' * 100}")
+        await asyncio.sleep(90)
+
+    recording = recorded(lived(work, say=leaks), scrub=lambda text: text.replace("Ann", "Somebody"))
+    assert recording.header.notes == ()
+    written = repr(recording)
+    assert secret[:40] not in written
+    assert "Ann" not in written
+    rerun = played(recording)
+    rerun.check()
+    assert [each.params for each in rerun.entries] == [each.params for each in recording.entries]
+
+
+def test_a_difference_of_the_session_itself_is_told_although_it_was_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        LogComparison, "missing", lambda _: Difference(kind="missing", place="ann", what="is not told.")
+    )
+    recording = recorded(lived(whole, say=say), scrub=lambda text: text.replace("report", "book"))
+    assert recording.header.notes == ("It does not play as it was: ann: is not told.",)
+
+
+def test_secrets_that_only_their_names_tell_are_not_in_a_recording() -> None:
+    hidden = "correct horse battery"
+
+    @tool
+    async def sign_in(account: dict[str, str]) -> str:
+        """Sign in."""
+        return f'{{"session": {{"token": "{hidden}"}}, "of": "{account["name"]}"}}'
+
+    def leaks(request: ModelRequest) -> Answer | str:
+        if "event" in prompt_of(request).lower() or round_of(request):
+            return "done"
+        return call("sign_in", account={"name": "Ann", "password": hidden})
+
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p", "approve": ["sign_in"]})
+        await manager.send_task("ann", "go")
+        await until(lambda: bool(manager._session.approvals.pending()))
+        (approval,) = await manager.list_approvals()
+        await manager.approve(approval.id)
+        await asyncio.sleep(20)
+        await manager.sleep_agent("ann", wake_events=["key"])
+        await manager.broadcast_event("key", {"token": hidden, "n": 1})
+        await asyncio.sleep(20)
+
+    recording = recorded(lived(work, say=leaks, tools=[sign_in]), tools=[sign_in])
+    assert recording.header.notes == ()
+    assert hidden not in repr(recording)
+    assert '"of":"Ann"' in repr(recording)
+    played(recording, tools=[sign_in]).check()
 
 
 def test_a_session_is_recorded_up_to_an_entry_and_compared_from_one() -> None:
@@ -462,12 +619,12 @@ def _match_by_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: answers are taken in the order in which they are asked for, not by key."""
     reply_to = Run.reply_to
 
-    async def in_order(self: Run, request: ModelRequest) -> Any:
+    async def in_order(self: Run, request: ModelRequest, model: str = "") -> Any:
         replies = list(self._recording.replies)
         taken = getattr(self, "_taken", 0)
         self._taken = taken + 1  # type: ignore[attr-defined]
         self._replies = {(self._paths.key(request.step_id), request.attempt): replies[taken % len(replies)]}
-        return await reply_to(self, request)
+        return await reply_to(self, request, model)
 
     monkeypatch.setattr(Run, "reply_to", in_order)
 
@@ -483,19 +640,27 @@ def _look_at_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing.LogComparison, "missing", lambda *_: None)
 
 
+NOTHING = "nothing was found to differ"
+OTHER_KEY = "^writer, task 1, request 1: the system prompt differs"
+LATER = "'request 3: turn 6 differs' in 'writer: async.task.completed differs"
+
+
 @pytest.mark.parametrize(
-    ("plant", "caught_by"),
+    ("plant", "caught_by", "told"),
     [
-        (_match_by_order, test_answers_that_come_in_another_order_are_matched_by_their_keys),
-        (_compare_nothing, test_a_changed_prompt_is_told_with_what_differs_and_can_be_ignored),
-        (_compare_nothing, test_a_result_that_was_changed_shows_in_the_next_request),
-        (_look_at_no_log, test_an_entry_that_was_not_recorded_is_told),
+        (_match_by_order, test_answers_that_come_in_another_order_are_matched_by_their_keys, OTHER_KEY),
+        (_compare_nothing, test_a_changed_prompt_is_told_with_what_differs_and_can_be_ignored, NOTHING),
+        (_compare_nothing, test_a_result_that_was_changed_shows_in_the_next_request, LATER),
+        (_look_at_no_log, test_an_entry_that_was_not_recorded_is_told, NOTHING),
     ],
 )
 def test_planted_bugs_are_caught(
-    plant: Callable[[pytest.MonkeyPatch], None], caught_by: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None],
+    caught_by: Callable[[], None],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     team()  # as it is without the bug
     plant(monkeypatch)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=told):
         caught_by()

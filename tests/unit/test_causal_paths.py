@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from ai_whisperer.replay.recording.paths import Paths, causal_id, is_drawn
 
 TASK, MAIL, OTHER = "0" * 23 + "1", "0" * 23 + "2", "0" * 23 + "3"
@@ -44,6 +46,15 @@ def test_ids_that_were_drawn_become_the_same_in_all_runs_and_back() -> None:
     assert first.causal_data({"taskId": TASK, "n": [1, TASK]}) == second.causal_data(
         {"taskId": "a" * 24, "n": [1, "a" * 24]}
     )
+
+
+def test_ids_after_a_line_break_become_causal_too() -> None:
+    first, second = fed(), fed("a" * 24, "b" * 24, "c" * 24)
+    assert first.causal_data({"text": f"\n{TASK}"}) == second.causal_data({"text": "\n" + "a" * 24})
+    assert first.causal_data({"text": f"\n{TASK}"}) == {"text": "\n" + causal_id("3>writer")}
+    written = json.dumps({"body": f"Task:\n{TASK}"})
+    assert first.causal(written) == json.dumps({"body": f"Task:\n{causal_id('3>writer')}"})
+    assert first.actual_data(first.causal_data([written, {TASK: 1}])) == [written, {TASK: 1}]
 
 
 def test_ids_that_a_caller_chose_stay_as_they_are() -> None:

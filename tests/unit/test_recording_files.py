@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,56 @@ def test_a_long_text_is_in_a_folder_beside_the_file_under_its_digest(tmp_path: P
     kept.unlink()
     with pytest.raises(RecordingError, match="Keep the folder beside the recording"):
         read_recording(path)
+
+
+def test_long_texts_that_are_no_longer_in_the_recording_are_deleted(tmp_path: Path) -> None:
+    first, second = "x" * (LARGE_BYTES + 1), "y" * (LARGE_BYTES + 1)
+    path = write_recording(replace(small(), bodies={"d": first}), tmp_path / "a.wrec")
+    (bodies_folder(path) / "notes.txt").write_text("not ours", encoding="utf-8")
+    write_recording(replace(small(), bodies={"d": second}), path)
+    assert sorted(each.read_text(encoding="utf-8")[:8] for each in bodies_folder(path).iterdir()) == [
+        "not ours",
+        "y" * 8,
+    ]
+    (bodies_folder(path) / "notes.txt").unlink()
+    write_recording(small(), path)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.wrec"]
+
+
+def test_only_its_owner_can_read_a_recording_and_its_long_texts(tmp_path: Path) -> None:
+    path = write_recording(replace(small(), bodies={"d": "x" * (LARGE_BYTES + 1)}), tmp_path / "a.wrec")
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (path, *bodies_folder(path).iterdir())]
+    assert modes == [0o600, 0o600]
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+    path = write_recording(small(), tmp_path / "a.wrec")
+    long, unknown = "x" * (LARGE_BYTES + 1), replace(small().inputs[0], arguments={"agent": object()})
+    with pytest.raises(TypeError):
+        write_recording(
+            replace(small(), entries=(replace(small().entries[0], params={"a": long, "b": object()}),)), path
+        )
+    spoilt = replace(small(), tools=(replace(small().tools[0], digest=long),), inputs=(unknown,))
+    with pytest.raises(TypeError):
+        write_recording(spoilt, path)
+    assert read_recording(path) == small()
+    assert [each.name for each in tmp_path.iterdir()] == ["a.wrec"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"$body": "mine"},
+        {"$$body": {"$body": 1}},
+        {"$body": "x" * (LARGE_BYTES + 1)},
+        {"text": "half \ud800 of it"},
+        {"text": "\udc00" * (LARGE_BYTES + 1)},
+        {"text": 'said \\ud800 and "$body"'},
+    ],
+)
+def test_odd_data_of_a_session_is_read_as_it_was_written(data: dict[str, object], tmp_path: Path) -> None:
+    recording = replace(small(), entries=(replace(small().entries[0], params=data),))
+    assert read_recording(write_recording(recording, tmp_path / "a.wrec")) == recording
 
 
 def _edited(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Two recordings side by side: where agents part ways, what came and went, what it cost."""
+"""Two recordings side by side: where agents first differ, what only one has, what it cost."""
 
 from __future__ import annotations
 
@@ -35,28 +35,42 @@ def test_the_first_answer_in_which_an_agent_differs_is_told(team: Recording) -> 
     key = next(reply.key for reply in team.replies if agent_of(reply.key) == "editor")
     other = answering(team, key, Answer(text="No.", tool_calls=(ToolCall(call_id="c", name="pay", arguments="{}"),)))
     found = compare(team, other)
-    assert [(each.agent, each.key, each.what) for each in found.partings] == [("editor", key, "answers otherwise")]
+    assert [(each.agent, each.key, each.what) for each in found.partings] == [("editor", key, "answers differently")]
     assert "+No." in found.partings[0].diff
-    assert found.calls_came == ("editor: pay {}",)
+    assert found.calls_only_in_b == ("editor: pay {}",)
     assert (found.is_same, found.other_answers) == (False, 1)
 
 
 def test_steps_that_only_one_has_are_told(team: Recording) -> None:
     last = max((reply for reply in team.replies if agent_of(reply.key) == "writer"), key=lambda reply: reply.seq)
     fewer = replace(team, replies=tuple(reply for reply in team.replies if reply.key != last.key))
-    assert [each.what for each in compare(team, fewer).partings] == ["is asked in the first only"]
-    assert [each.what for each in compare(fewer, team).partings] == ["is asked in the second only"]
+    assert [each.what for each in compare(team, fewer).partings] == ["is asked only in A"]
+    assert [each.what for each in compare(fewer, team).partings] == ["is asked only in B"]
 
 
-def test_mails_that_came_and_went_are_told(team: Recording) -> None:
+def test_mails_that_only_one_has_are_told(team: Recording) -> None:
     mails = [entry for entry in team.entries if entry.name == "mail.sent"]
     fewer = replace(team, entries=tuple(entry for entry in team.entries if entry is not mails[0]))
     found = compare(team, fewer)
     sent = mails[0].params
-    assert found.mails_went == (f"{sent['sender']} to {sent['recipient']}: {sent['subject']}",)
-    assert compare(fewer, team).mails_came == found.mails_went
+    assert found.mails_only_in_a == (f"{sent['sender']} to {sent['recipient']}: {sent['subject']}",)
+    assert compare(fewer, team).mails_only_in_b == found.mails_only_in_a
 
 
 def test_whose_step_a_key_is() -> None:
     assert agent_of("3>writer/2") == "writer"
     assert agent_of("3>writer>mail:editor>editor.2/4.summary") == "editor"
+    assert agent_of("3>ann.of.may/2") == "ann.of.may"
+    assert agent_of("3>ann.of.may.2/2") == "ann.of.may"
+    assert agent_of("3>ann.2/2", {"ann.2"}) == "ann.2"
+
+
+def test_an_agent_with_a_dot_in_its_id_is_compared(team: Recording) -> None:
+    def renamed(recording: Recording) -> Recording:
+        agents = tuple(replace(each, id=each.id.replace("writer", "the.writer")) for each in recording.agents)
+        replies = tuple(replace(each, key=each.key.replace(">writer", ">the.writer")) for each in recording.replies)
+        return replace(recording, agents=agents, replies=replies)
+
+    key = next(reply.key for reply in team.replies if agent_of(reply.key) == "writer")
+    found = compare(renamed(team), renamed(answering(team, key, Answer(text="No."))))
+    assert [each.agent for each in found.partings] == ["the.writer"]

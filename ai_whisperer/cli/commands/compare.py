@@ -23,9 +23,9 @@ async def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="A session, or the file of a recording.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The one to compare it with.")],
 ) -> int:
-    """Lay two sessions or recordings side by side: where agents part ways, and what it comes to.
+    """Lay two sessions or recordings side by side: where agents first differ, and what it comes to.
 
-    Steps are aligned by what caused them, so ids, times and orders do not matter. It leaves with 0 if agents answered,
+    Steps are aligned by what caused them, so ids, times and orders do not matter. It exits with 0 if agents answered,
     called and wrote the same, else with 1.
     """
     from ai_whisperer.replay.recording import compare as laid_side_by_side
@@ -54,13 +54,13 @@ async def _recording(call: Call, named: str) -> Recording:
 def _lines(found: Comparison) -> list[str]:
     lines = [f"Answers: {found.same_answers:,} are the same, {found.other_answers:,} are not."]
     for parting in found.partings:
-        lines.append(f"{parting.agent} parts ways at {parting.key}: it {parting.what}.")
+        lines.append(f"{parting.agent}: first difference at {parting.key}: it {parting.what}.")
         lines += [f"  {line}" for line in parting.diff.splitlines()]
     for what, items in (
-        ("Calls that went", found.calls_went),
-        ("Calls that came", found.calls_came),
-        ("Mails that went", found.mails_went),
-        ("Mails that came", found.mails_came),
+        ("Calls only in A", found.calls_only_in_a),
+        ("Calls only in B", found.calls_only_in_b),
+        ("Mails only in A", found.mails_only_in_a),
+        ("Mails only in B", found.mails_only_in_b),
     ):
         if items:
             lines += [f"{what}: {len(items):,}", *(f"  {item}" for item in items[:_SHOWN])]

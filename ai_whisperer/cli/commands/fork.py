@@ -54,13 +54,11 @@ async def fork(
     """
     from ai_whisperer.cli.commands.moving import imported
     from ai_whisperer.cli.recordings import tools_here
-    from ai_whisperer.replay.recording import check_fork_point, record, session_store, write_fork
+    from ai_whisperer.replay.recording import record_for_fork, session_store, write_fork
 
     values = call.settings.values
     async with session_store(values.work or values.data, session, address=values.store) as store:
-        tools = tools_here(call)
-        check_fork_point(await record(store, session, tools=tools), at)
-        recording = await record(store, session, last=at, tools=tools)
+        recording = await record_for_fork(store, session, at=at, tools=tools_here(call))
     agents = _changed(recording, changes or [])
     made: list[str] = []
     with tempfile.TemporaryDirectory(prefix="whisperer-fork-") as folder:
@@ -98,7 +96,13 @@ def _changed(recording: Recording, changes: list[str]) -> dict[str, AgentDefinit
             )
         whole = plain.setdefault(agent_id, msgspec.to_builtins(known[agent_id]))
         for field in fields[:-1]:
-            whole = whole.setdefault(field, {})
+            if whole.get(field) is None:
+                whole[field] = {}
+            whole = whole[field]
+            if not isinstance(whole, dict):
+                raise InvalidInputError(
+                    f"--set {change!r:.100}: '{field}' has no fields of its own. Write --set {agent_id}.{field}=VALUE."
+                )
         whole[fields[-1]] = _value(fields[-1], written)
     return {agent_id: definition_from(definition) for agent_id, definition in plain.items()}
 

@@ -40,7 +40,7 @@ async def record(
     """Record a session: a file that whisperer replay plays without models, as a test of its agents.
 
     It is read from the data folder, or the database; a server may run meanwhile and is not held up. All that came from
-    outside is in it: what people did, what models answered, what tools brought. Secrets are redacted. It leaves with
+    outside is in it: what people did, what models answered, what tools brought. Secrets are redacted. It exits with
     1 if the session cannot be played as it was, and says why.
     """
     from ai_whisperer.cli.recordings import scrub_of, tools_here
@@ -55,7 +55,9 @@ async def record(
     scrubbed = None if scrub is None else scrub_of(scrub)
     values = call.settings.values
     async with session_store(values.work or values.data, session, address=values.store) as store:
-        recording = await take(store, session, first=first, last=last, tools=tools_here(call), scrub=scrubbed)
+        recording = await take(
+            store, session, first=first, last=last, tools=tools_here(call, strict=True), scrub=scrubbed
+        )
     write_recording(recording, file)
     notes = recording.header.notes
     plays = not any(note.startswith(UNPLAYED) for note in notes)

@@ -77,7 +77,7 @@ async def replay(
 
     Each script has a server of its own, in a temporary folder, which it may kill and start again. With --url or --data
     it is played on the server there, in a new session, unless --session names one. A script is checked as a whole
-    before it is played, and ends at the first line that is not as expected. It leaves with 0 if all were, else with 1.
+    before it is played, and ends at the first line that is not as expected. It exits with 0 if all were, else with 1.
 
     A recording (whisperer record) is played without a server and without models, in a moment. It ends at the first
     thing that an agent does otherwise than recorded.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.files import is_recording, read_recording, write_recording
-from ai_whisperer.replay.recording.forking import check_fork_point, fork_points, write_fork
+from ai_whisperer.replay.recording.forking import fork_points, record_for_fork, write_fork
 from ai_whisperer.replay.recording.format import Recording
-from ai_whisperer.replay.recording.rerunning import UNPLAYED, Ignored, Rerun, replayed, rerun
+from ai_whisperer.replay.recording.rerunning import UNPLAYED, Ignored, Rerun, replayed, rerun, updated
 from ai_whisperer.replay.recording.rows import session_store
 from ai_whisperer.replay.recording.side_by_side import Comparison, Spent, compare
 from ai_whisperer.replay.recording.taking import Scrub, record
@@ -24,15 +24,16 @@ __all__ = [
     "Rerun",
     "Scrub",
     "Spent",
-    "check_fork_point",
     "compare",
     "fork_points",
     "is_recording",
     "read_recording",
     "record",
+    "record_for_fork",
     "replayed",
     "rerun",
     "session_store",
+    "updated",
     "write_fork",
     "write_recording",
 ]

@@ -25,6 +25,7 @@ from ai_whisperer.models.base import (
 from ai_whisperer.replay.recording.asking import digest_of
 from ai_whisperer.replay.recording.format import Agent, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
+from ai_whisperer.replay.recording.paths import through
 from ai_whisperer.tools.function import Tool, ToolContext
 
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -36,7 +37,7 @@ _NO_WAIT = -2.0
 
 
 class Prompter(Protocol):
-    """Who knows the recording and the run: see `rerunning.Run`."""
+    """Who knows the recording and the run: see `run.Run`."""
 
     def causal(self, text: str) -> str: ...
     async def reply_to(self, request: ModelRequest) -> Reply: ...
@@ -234,4 +235,4 @@ def actual_result(result: ToolResult, actual: Callable[[str], str]) -> ToolResul
 
 
 def _through(value: _S, change: Callable[[str], str]) -> _S:
-    return msgspec.json.decode(change(msgspec.json.encode(value).decode()), type=type(value))
+    return msgspec.convert(through(change, msgspec.to_builtins(value)), type(value))

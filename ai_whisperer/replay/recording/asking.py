@@ -46,6 +46,12 @@ def _shown(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2).decode()
 
 
+def _settings_of(request: ModelRequest) -> dict[str, Any]:
+    """The settings, with how long the answer may be where a budget says so."""
+    limit = {} if request.max_output_tokens is None else {"max_output_tokens": request.max_output_tokens}
+    return {**request.settings, **limit}
+
+
 def turn_text(turn: Turn) -> str:
     """A turn as people read it. What the provider wants to see again is left out."""
     match turn:
@@ -93,12 +99,16 @@ class Asking:
         asked = Asked(
             system=self._digest(plain(self._causal(request.system))),
             tools=self._told(request.tools),
-            settings=self._digest(_shown(request.settings)),
+            settings=self._digest(_shown(_settings_of(request))),
             turns=new,
             after=after,
             before=len(known),
         )
         return asked, everything
+
+    def named(self, model: str) -> str:
+        """The digest of the name of a model."""
+        return self._digest(model) if model else ""
 
     def _told(self, tools: tuple[ToolSpec, ...]) -> str:
         known = self._tools.get(id(tools))

@@ -4,8 +4,9 @@ Entries are compared strand by strand: what a task does, each of its tool calls,
 of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between
 strands it may be another, as it is between things that happen at the same time.
 
-Not compared are numbers and times (a timer fires a little late), what only the provider or the machine causes, and how
-often the process had been started.
+Not compared are the numbers of entries, times of the log (a timer fires a little late) and moments in texts, what only
+the provider or the machine causes (`UNCOMPARED`), some fields (`_UNCOMPARED_FIELDS`), and how often the process had
+been started.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ def comparable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """What of an entry is compared."""
     left_out = _UNCOMPARED_FIELDS.get(name, frozenset())
     found = {field: _plain(value) for field, value in params.items() if field not in left_out and not _is_time(field)}
+    if isinstance(found.get("again"), dict):
+        found["again"] = {field: value for field, value in found["again"].items() if not _is_time(field)}
     if isinstance(found.get("summary"), str):
         found["summary"] = _CUT_ID.sub("", found["summary"])
     return found
@@ -90,15 +93,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items() if not _is_time(name)}
+        return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 class LogComparison:
     """Takes the entries of a run one by one and finds the first that is not as it was recorded."""
 
-    def __init__(self, entries: Iterable[Entry], *, since: int = 1) -> None:
+    def __init__(self, entries: Iterable[Entry], *, since: int = 1, adopts: bool = False) -> None:
+        """With `adopts` an entry that says something else is no difference: `adopted` has what it says, by number."""
         self._since = since
+        self._adopts = adopts
+        self.adopted: dict[int, dict[str, Any]] = {}
         self._strands: dict[str, list[Entry]] = defaultdict(list)
         for entry in entries:
             if _counts(entry.name, entry.params):
@@ -127,7 +133,7 @@ class LogComparison:
                 Difference(
                     kind="log",
                     place=_place(params),
-                    what=f"{name} is told now, and was not recorded.",
+                    what=f"{name} is new: it was not recorded.",
                     seq=after,
                     diff=diff_of("", _shown(name, comparable(name, params))),
                 ),
@@ -141,7 +147,10 @@ class LogComparison:
         before, now = comparable(entry.name, entry.params), comparable(name, params)
         if entry.name == name and before == now:
             return None
-        what = f"{name} is told otherwise" if entry.name == name else f"{name} is told in place of {entry.name}"
+        if entry.name == name and self._adopts:
+            self.adopted[entry.seq] = {**params, **_times(entry.params)}
+            return None
+        what = f"{name} differs" if entry.name == name else f"{name} is in the place of {entry.name}"
         return self._found(
             entry.seq,
             Difference(
@@ -175,13 +184,17 @@ class LogComparison:
         return Difference(
             kind="missing",
             place=_place(first.params),
-            what=f"{first.name} was recorded (entry {first.seq} of the log) and is not told now.",
+            what=f"{first.name} was recorded (entry {first.seq} of the log) and is missing now.",
             seq=first.seq,
             diff=diff_of(_shown(first.name, comparable(first.name, first.params)), ""),
         )
 
     def _found(self, seq: int, difference: Difference) -> Difference | None:
         return difference if seq >= self._since or self._since == 1 else None
+
+
+def _times(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in params.items() if _is_time(field)}
 
 
 def _counts(name: str, params: Mapping[str, Any]) -> bool:

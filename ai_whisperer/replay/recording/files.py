@@ -1,17 +1,21 @@
 """The file of a recording: JSON lines, closed by a digest. Long texts are in a folder beside it, by their digests.
 
 It is written beside its name and gets it when it is whole. What is read is checked first: a file that was cut, changed
-by hand or written by a newer version is refused with what to do.
+by hand or written by a newer version is refused with what to do. Data of the session that looks like the name of a long
+text, `{"$body": …}`, has one `$` more in the file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -34,6 +38,12 @@ from ai_whisperer.replay.recording.format import (
 LARGE_BYTES = 64 << 10
 """A text of more is kept in the folder."""
 _BODY = "$body"
+_MARKED = b'$body"'
+_LOOKS = re.compile(r"\$+body")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What may be half of a character, which not every reader takes."""
+_OURS = re.compile(r"[0-9a-f]{64}$|\.[0-9a-f]{64}\.")
+"""A text in the folder, or the draft of one."""
 _BEGINNING = b'{"line":"recording"'
 
 _encode = msgspec.json.Encoder().encode
@@ -52,29 +62,87 @@ def is_recording(path: Path) -> bool:
 
 
 def write_recording(recording: Recording, path: str | Path) -> Path:
-    """Write the file, in place of one that is there; raises `RecordingError`."""
+    """Write the file, in place of one that is there, for its owner alone to read; raises `RecordingError`.
+
+    Long texts that the file no longer names are deleted from the folder.
+    """
     path = Path(path)
-    draft = None
+    if recording.unredacted:
+        raise RecordingError("This recording has the secrets of its session: it is for a fork, and not for a file.")
+    bodies = _Bodies(bodies_folder(path))
     try:
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            draft = Path(file.name)
+        with _in_place(path) as file:
             digest, lines = hashlib.sha256(), 0
             for line in _lines_of(recording):
-                written = _written(line, path) + b"\n"
+                written = _written(line, bodies) + b"\n"
                 digest.update(written)
                 file.write(written)
                 lines += 1
             file.write(_encode(End(lines=lines, digest=digest.hexdigest())) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+        bodies.forget_others()
+    except BaseException as error:
+        bodies.take_back()
+        if not isinstance(error, OSError):
+            raise
         raise RecordingError(
             f"The recording cannot be written to '{path}': {error.strerror}. Choose another place; nothing was written."
         ) from error
     return path
+
+
+@contextmanager
+def _in_place(path: Path) -> Iterator[IO[bytes]]:
+    """A draft beside the file, which gets its name when it is whole; nobody but its owner can read it."""
+    with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        draft = Path(file.name)
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+class _Bodies:
+    """The long texts of a recording, in the folder beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._named: set[str] = set()
+        self._new: list[Path] = []
+
+    def add(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        path = self._folder / digest
+        if digest not in self._named:
+            self._named.add(digest)
+            if not path.exists():
+                self._new.append(path)
+            with _in_place(path) as file:
+                file.write(content)
+        return digest
+
+    def forget_others(self) -> None:
+        """Delete what the file that is there now does not name, and what a write that was cut off has left."""
+        if self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if path.name not in self._named and _OURS.match(path.name):
+                    path.unlink(missing_ok=True)
+            self._drop_if_empty()
+
+    def take_back(self) -> None:
+        """The file was not written: leave the folder as it was."""
+        for path in self._new:
+            path.unlink(missing_ok=True)
+        if self._new:
+            self._drop_if_empty()
+
+    def _drop_if_empty(self) -> None:
+        with suppress(OSError):
+            self._folder.rmdir()
 
 
 def _lines_of(recording: Recording) -> Iterator[AnyLine]:
@@ -89,26 +157,25 @@ def _lines_of(recording: Recording) -> Iterator[AnyLine]:
         yield Body(digest=digest, text=recording.bodies[digest])
 
 
-def _written(line: AnyLine, path: Path) -> bytes:
-    written = _encode(line)
-    if len(written) <= LARGE_BYTES:
+def _written(line: AnyLine, bodies: _Bodies) -> bytes:
+    try:
+        written = _encode(line)
+    except UnicodeEncodeError:  # half of a character: JSON has it as an escape
+        return json.dumps(_outsourced(msgspec.to_builtins(line, str_keys=True), bodies)).encode()
+    if len(written) <= LARGE_BYTES and _MARKED not in written:
         return written
-    return _encode(_outsourced(msgspec.json.decode(written), bodies_folder(path)))
+    return _encode(_outsourced(msgspec.json.decode(written), bodies))
 
 
-def _outsourced(value: Any, folder: Path) -> Any:
-    """The value with long texts put into the folder."""
-    if isinstance(value, str) and len(value) > LARGE_BYTES // 2:
+def _outsourced(value: Any, bodies: _Bodies) -> Any:
+    """The value with long texts put into the folder. Data that looks like the name of one gets a mark."""
+    if isinstance(value, str) and len(value) > LARGE_BYTES // 4:
         content = value.encode(errors="surrogatepass")
-        if len(content) <= LARGE_BYTES:
-            return value
-        digest = hashlib.sha256(content).hexdigest()
-        folder.mkdir(exist_ok=True)
-        (folder / digest).write_bytes(content)
-        return {_BODY: digest}
+        return value if len(content) <= LARGE_BYTES else {_BODY: bodies.add(content)}
     if isinstance(value, dict):
-        return {name: _outsourced(each, folder) for name, each in value.items()}
-    return [_outsourced(each, folder) for each in value] if isinstance(value, list) else value
+        mark = "$" if len(value) == 1 and _LOOKS.fullmatch(next(iter(value))) else ""
+        return {f"{mark}{name}": _outsourced(each, bodies) for name, each in value.items()}
+    return [_outsourced(each, bodies) for each in value] if isinstance(value, list | tuple) else value
 
 
 def read_recording(path: str | Path) -> Recording:
@@ -162,14 +229,15 @@ def _cut(path: Path) -> RecordingError:
 
 def _line(raw: bytes, number: int, path: Path) -> AnyLine:
     try:
-        if b'"$body"' in raw:
-            raw = _encode(_brought_back(msgspec.json.decode(raw), path))
+        if _MARKED in raw or _HALF.search(raw):
+            line: AnyLine = msgspec.convert(_brought_back(json.loads(raw), path), AnyLine)
+            return line
         return _decoder.decode(raw)
     except msgspec.ValidationError as error:
         raise RecordingError(
             f"'{path}', line {number} does not fit the format: {error}. Record the session again."
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise RecordingError(
             f"'{path}', line {number} is no JSON ({error}): the file was cut or changed. Copy it again, or record the "
             "session again."
@@ -181,6 +249,8 @@ def _brought_back(value: Any, path: Path) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_BODY}:
             return _body(str(value[_BODY]), path)
+        if len(value) == 1 and _LOOKS.fullmatch(next(iter(value))):
+            return {name[1:]: _brought_back(each, path) for name, each in value.items()}
         return {name: _brought_back(each, path) for name, each in value.items()}
     return [_brought_back(each, path) for each in value] if isinstance(value, list) else value
 
@@ -214,5 +284,5 @@ def _gathered(lines: list[AnyLine], path: Path) -> Recording:
         replies=tuple(kinds[Reply]),
         results=tuple(kinds[Result]),
         entries=tuple(kinds[Entry]),
-        bodies={body.digest: body.text or "" for body in kinds[Body]},
+        bodies={body.digest: body.text for body in kinds[Body]},
     )

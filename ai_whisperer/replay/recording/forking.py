@@ -9,35 +9,53 @@ from __future__ import annotations
 import random
 import time
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import RecordingError, UnknownAgentError
+from ai_whisperer.replay.recording.blotting import digested
 from ai_whisperer.replay.recording.format import Recording
+from ai_whisperer.replay.recording.rows import read_rows
 from ai_whisperer.replay.recording.run import Run
+from ai_whisperer.replay.recording.taking import INSIDE, taken_of
 from ai_whisperer.replay.recording.virtual_loop import run_virtually
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.transfer import export_session
 from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.tools.function import AnyFunction
 from ai_whisperer.version import __version__
 
 ASK = ("*",)
 """What `approve` of an agent is if a person is asked before each call with effects outside."""
+_AHEAD = 1_000
+"""So many entries after a number that does not work are searched for one that does."""
 
 
-def fork_points(recording: Recording) -> list[int]:
-    """After which entries of the log a session can be forked: none in a decision, nor while a tool is at work."""
-    outside = {tool.name for tool in recording.tools}
+class _Told(Protocol):
+    @property
+    def seq(self) -> int: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cause(self) -> str: ...
+    @property
+    def params(self) -> dict[str, Any]: ...
+
+
+def fork_points(entries: Sequence[_Told]) -> list[int]:
+    """After which entries of a log a session can be forked: none in a decision, nor while a tool is at work."""
     under_way: set[str] = set()
     points: list[int] = []
-    entries = recording.entries
     for number, entry in enumerate(entries, 1):
-        if entry.params.get("tool") in outside:
+        if entry.params.get("tool") not in (None, *INSIDE):
             if entry.name == "step.started":
                 under_way.add(entry.params["stepId"])
             elif entry.name == "step.finished":
@@ -49,17 +67,25 @@ def fork_points(recording: Recording) -> list[int]:
     return points
 
 
-def check_fork_point(recording: Recording, at: int) -> None:
-    """Raise `RecordingError`, with the nearest numbers that work, unless the session can be forked after that entry."""
-    points = fork_points(recording)
-    place = bisect_right(points, at)
-    if place and points[place - 1] == at:
-        return
-    near = [str(point) for point in points[max(place - 1, 0) : place + 1]]
-    raise RecordingError(
-        f"The session cannot be forked at {at}: that is in the middle of a step, or beyond its log. The nearest "
-        f"numbers that work: {' and '.join(near) or 'none'}."
-    )
+async def record_for_fork(
+    store: Store, session_id: str = "default", *, at: int, tools: Iterable[AnyFunction] = ()
+) -> Recording:
+    """What a session was after entry `at` of its log, unredacted, for `write_fork`. What came later does not matter.
+
+    Raises `RecordingError`, with the nearest numbers that work if the session cannot be forked there.
+    """
+    rows = await read_rows(store, session_id, last=at)
+    points = fork_points(rows.log)
+    if not points or points[-1] != at:
+        log = [*rows.log, *await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)]
+        points = fork_points(log)
+        place = bisect_right(points, at)
+        near = [str(point) for point in points[max(place - 1, 0) : place + 1]]
+        raise RecordingError(
+            f"The session cannot be forked at {at}: that is in the middle of a step, or beyond its log. The nearest "
+            f"numbers that work: {' and '.join(near) or 'none'}."
+        )
+    return replace(digested(taken_of(rows, tools)), unredacted=True)
 
 
 def write_fork(
@@ -97,7 +123,7 @@ def write_fork(
     try:
         run = Run(
             replace(recording, header=replace(recording.header, began_at=began_at, version=__version__)),
-            tools={},
+            tools=None,
             live_tools=False,
             models=None,
             ignore=frozenset(),

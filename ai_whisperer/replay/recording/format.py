@@ -1,7 +1,6 @@
 """What a recording is made of: the lines of its file, each a record.
 
 The first line says what the file is and in which format, the last one closes it with a digest over all lines before.
-What can be read of older formats is brought into these records by `files`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Line(
 
 
 class Header(Line, frozen=True, kw_only=True, tag="recording"):
-    """What was recorded: the entries `first` to `last` of the log of a session, by which version.
+    """What was recorded: the entries `first`, which is 1, to `last` of the log of a session, by which version.
 
     `began_at` is the time of the first entry; all other times of the file are seconds since then. `limits` are those
     that the session and its server stated. `notes` tell a person what the recording cannot say.
@@ -43,9 +42,9 @@ class Header(Line, frozen=True, kw_only=True, tag="recording"):
 
 
 class Agent(Line, frozen=True, kw_only=True):
-    """An agent as it was defined. `tools` names the functions that were provided for it; its models were told `told`.
+    """An agent as it was defined. `tools` names the functions that were provided for it.
 
-    `digest` is that of the definition.
+    `digest` is that of the definition, `context_window` how many tokens its models take, if that is known.
     """
 
     id: str
@@ -85,7 +84,7 @@ class Input(Line, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a model was asked, as digests: of its instructions, its tools, its settings, and of each turn.
+    """What a model was asked, as digests: of its instructions, its tools, its settings, its name, and of each turn.
 
     `turns` are those that came after the ones of the request `after`, if there is one. The text of each digest is in
     the bodies of the recording.
@@ -97,6 +96,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     turns: tuple[str, ...]
     after: str = ""
     before: int = 0
+    model: str = ""
 
 
 class Reply(Line, frozen=True, kw_only=True, tag="answer"):
@@ -144,11 +144,10 @@ class Entry(Line, frozen=True, kw_only=True):
 
 
 class Body(Line, frozen=True, kw_only=True):
-    """A text that others name by its digest. A long one is in the folder beside the file: then it has no `text`."""
+    """A text that others name by its digest."""
 
     digest: str
-    text: str | None = None
-    size: int = 0
+    text: str
 
 
 class End(Line, frozen=True, kw_only=True):
@@ -164,7 +163,8 @@ AnyLine = Header | Agent | Tool | Input | Reply | Result | Entry | Body | End
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """A recorded session. Made by `record` or `read_recording`; `rerun` plays it.
 
-    `inputs`, `replies`, `results` and `entries` are in the order of the log. `bodies` leads from digests to texts.
+    `inputs`, `replies`, `results` and `entries` are in the order of the log. `bodies` leads from digests to texts. One
+    that is `unredacted` has the session's secrets: a fork is made of it, and it is never written to a file.
     """
 
     header: Header
@@ -175,6 +175,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Result, ...] = ()
     entries: tuple[Entry, ...] = ()
     bodies: dict[str, str] = {}
+    unredacted: bool = False
 
     @property
     def steps(self) -> int:

@@ -7,7 +7,7 @@ leads, the others follow from it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from typing import Any
 
 import msgspec
@@ -90,27 +90,38 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
     """Before which entries a process began to close the session in order, and which entry tells of the next one.
 
     Tasks that a process is killed at have been started once more when they are taken up. One that closes the session
-    begins nothing new, lets what is under way end for a while, and then cuts it off.
+    begins nothing new, also of what waits, lets what is under way end for a while, and then cuts it off. If nothing was
+    under way it does not matter which it was.
     """
-    for index, note in enumerate(log):
-        if note.name != "session.opened":
-            continue
-        taken_up = [
-            each.params["attempt"] > 1
-            for each in log[index : index + _MOST_TAKEN_UP]
-            if each.name == "async.task.started" and each.cause == "recovery" and each.at == note.at
-        ]
-        if any(taken_up) or not taken_up:
+    opened = [index for index, note in enumerate(log) if note.name == "session.opened"]
+    for index in (*opened, len(log)):
+        recovered = takewhile(lambda note: note.cause == "recovery", islice(log, index, None))
+        if any(note.params["attempt"] > 1 for note in recovered if note.name == "async.task.started"):
             continue
         first = index
         while first and log[first - 1].name in _ENDS and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
             first -= 1
-        yield log[first].seq, note.seq
+        if index < len(log):
+            yield log[first].seq, log[index].seq
+        elif any(note.name == "step.finished" and _is_left_alone(note, log[first:]) for note in log[first:]):
+            yield log[first].seq, log[-1].seq + 1
 
 
-_ENDS = ("step.finished", "step.retried", "step.interrupted", "mail.state_changed", "async.task.completed")
+def _is_left_alone(finished: Notification, rest: Sequence[Notification]) -> bool:
+    """Whether nothing became of a task whose step has ended: a process that goes on decides both at once."""
+    task_id = finished.params["taskId"]
+    return not any(note.name.startswith("async.task.") and note.params.get("taskId") == task_id for note in rest)
+
+
+_ENDS = (
+    "step.finished",
+    "step.retried",
+    "step.interrupted",
+    "mail.state_changed",
+    "async.task.completed",
+    "agent.state_changed",
+)
 _GRACE_SECONDS = 60.0
-_MOST_TAKEN_UP = 10_000
 
 
 def _gone(note: Notification) -> RecordingError:

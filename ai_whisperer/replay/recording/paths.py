@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-ID = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32}|[0-9a-f]{24})(?![0-9a-zA-Z])")
-"""What may be an id that was drawn by chance."""
+ID = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\\[bfnrt]))(?:[0-9a-f]{32}|[0-9a-f]{24})(?![0-9a-zA-Z])")
+"""What may be an id that was drawn by chance. In a text that is JSON it may follow a line break written as `\\n`."""
 _ID_DIGITS = 24
 
 _IDS = {
@@ -121,10 +121,10 @@ class Paths:
 
     def causal_data(self, data: Any) -> Any:
         """Data as JSON has it, with causal ids."""
-        return _through(self.causal, data)
+        return through(self.causal, msgspec.to_builtins(data, str_keys=True))
 
     def actual_data(self, data: Any) -> Any:
-        return _through(self.actual, data)
+        return through(self.actual, msgspec.to_builtins(data, str_keys=True))
 
 
 class _Named(dict[str, Any]):
@@ -132,5 +132,10 @@ class _Named(dict[str, Any]):
         return "session"
 
 
-def _through(change: Any, data: Any) -> Any:
-    return msgspec.json.decode(change(msgspec.json.encode(data).decode()))
+def through(change: Callable[[str], str], data: Any) -> Any:
+    """Data as JSON has it, with what `change` makes of each text in it."""
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, dict):
+        return {change(name): through(change, each) for name, each in data.items()}
+    return [through(change, each) for each in data] if isinstance(data, list | tuple) else data

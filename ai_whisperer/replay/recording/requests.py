@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from ai_whisperer.replay.recording.differences import Difference, diff_of
 from ai_whisperer.replay.recording.format import Asked, Recording, Reply
 
-_PARTS = {"system": "the system prompt differs", "tools": "the tools differ", "settings": "the settings differ"}
+_PARTS = {
+    "system": "the system prompt differs",
+    "tools": "the tools differ",
+    "settings": "the settings differ",
+    "model": "the model differs",
+}
 
 
 class RequestComparison:
@@ -37,6 +42,8 @@ class RequestComparison:
             return None
         for part, what in _PARTS.items():
             before, after = getattr(recorded, part), getattr(now, part)
+            if part == "model" and ("settings" in self._ignore or not (before and after)):
+                continue
             if before != after and part not in self._ignore:
                 return self._found(reply, place, what, before, after, bodies)
         if "turns" in self._ignore:

@@ -23,7 +23,7 @@ from ai_whisperer.errors import RecordingError, UnknownSessionError
 from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import SERVER, Store
-from ai_whisperer.store.transfer import export_session
+from ai_whisperer.store.transfer import copy_with_unlisted, export_session
 
 _ALL = 1 << 40
 _PAGE = 5_000
@@ -117,9 +117,10 @@ async def session_store(data: Path, session_id: str, *, address: str | None = No
         try:
             await asyncio.to_thread(export_session, data, session_id, file, store=address)
         except UnknownSessionError:
-            if address is not None or session_id not in await _unlisted(data):
+            if address is not None:
                 raise
-            store = await open_store(data)  # made by a program, without a server: nobody lists it
+            await asyncio.to_thread(copy_with_unlisted, data, session_id, Path(folder))
+            store = await open_store(folder)
         else:
             store = await open_store(None)
             await store.import_session(
@@ -129,11 +130,3 @@ async def session_store(data: Path, session_id: str, *, address: str | None = No
             yield store
         finally:
             await store.close()
-
-
-async def _unlisted(data: Path) -> list[str]:
-    store = await open_store(data)
-    try:
-        return await store.unlisted_sessions()
-    finally:
-        await store.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NoReturn, cast
@@ -61,17 +62,23 @@ class Run:
         self,
         recording: Recording,
         *,
-        tools: Mapping[str, Tool],
+        tools: Mapping[str, Tool] | None,
         live_tools: bool,
         models: ModelFactory | None,
         ignore: frozenset[str],
         chance: random.Random,
         store: Callable[[], Awaitable[Store]] | None = None,
         at_end: Callable[[Store], Awaitable[None]] | None = None,
+        adopts: bool = False,
     ) -> None:
-        """`at_end` is given the store when the session was played and its process has died."""
+        """`at_end` is given the store when the session was played and its process has died.
+
+        With `adopts`, entries of the log and arguments of calls that say something else are no difference: `as_asked`
+        has them as they are now. So a recording is brought in order whose texts were changed.
+        """
         self._recording = recording
-        self._tools = tools
+        self._tools = tools or {}
+        self._gone = () if tools is None or "tools" in ignore else missing_tools(recording, tools)
         self._live_tools = live_tools
         self._models = models
         self._chance = chance
@@ -85,10 +92,13 @@ class Run:
         self._replies, self._results = by_key(recording)
         self._calls: dict[str, int] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._heard: set[int] = set()
         self._stopped = False
         self._deaths: list[int] = []
         self.asked: dict[tuple[str, int], Asked] = {}
-        self.comparison = LogComparison(recording.entries, since=recording.header.compared_from)
+        self.comparison = LogComparison(recording.entries, since=recording.header.compared_from, adopts=adopts)
+        self._adopts = adopts
+        self._arguments: dict[tuple[str, int], str] = {}
         self.entries: list[Entry] = []
         self.difference: Difference | None = None
         self.steps = 0
@@ -99,7 +109,7 @@ class Run:
         clock = VirtualClock(self._recording.header.began_at)
         behind = await self._open_store()
         store = ReplayStore(behind, self._told)
-        tools, own = tools_for(self._recording, self._tool)
+        tools, own = tools_for(replace(self._recording, tools=self._told_of()), self._tool)
         self._performance = Performance(
             self._recording,
             store=cast(Store, store),
@@ -111,7 +121,8 @@ class Run:
             chance=self._waits,
             ids=TimedIds(clock, self._chance),
         )
-        self._missing_tools()
+        if self._gone:
+            self._stop(tools_gone(self._gone))
         try:
             await self._performance.open()
             for event in self._timeline():
@@ -175,7 +186,7 @@ class Run:
             self._paths.input = event.number
             self._performance.begin(event, self._paths.actual_data(event.arguments))
         await self._loop.settled()
-        refused = self._performance.refusal()
+        refused = self._performance.refusal(self._heard)
         if refused is not None and self._models is None:
             self._stop(refused)
 
@@ -206,6 +217,7 @@ class Run:
             cause = self._paths.causal(note.cause)
             if cause.partition(":")[0] in ("user", "request"):
                 cause = f"input:{self._paths.input}"
+                self._heard.add(self._paths.input)
             self.entries.append(Entry(seq=note.seq, at=at, name=note.name, cause=cause, params=causal))
             if self._models is None and self.difference is None and not self._stopped:
                 difference = self.comparison.take(note.name, causal)
@@ -222,10 +234,10 @@ class Run:
     def causal(self, text: str) -> str:
         return self._paths.causal(text)
 
-    async def reply_to(self, request: ModelRequest) -> Reply:
+    async def reply_to(self, request: ModelRequest, model: str = "") -> Reply:
         """What was recorded for the request, when its time has come."""
         key = self._paths.key(request.step_id)
-        asked, _ = self._asking.digests(request, key=key)
+        asked = replace(self._asking.digests(request, key=key)[0], model=self._asking.named(model))
         self.asked[key, request.attempt] = asked
         self.steps += 1
         place = self._requests.place(key, self._paths.place(request.step_id))
@@ -254,6 +266,9 @@ class Run:
             await self._never()
         recorded = known[number]
         causal = self._paths.causal(arguments)
+        if self._adopts:
+            recorded = replace(recorded, arguments=digest_of(causal))
+            self._arguments[key, number] = recorded.arguments
         if (recorded.tool, recorded.arguments) != (tool.name, digest_of(causal)):
             what = f"was recorded as a call of {recorded.tool}" if recorded.tool != tool.name else "has other arguments"
             self._stop(Difference(kind="call", place=place, what=f"{what}: now {causal}", key=key, seq=recorded.seq))
@@ -291,7 +306,7 @@ class Run:
     def _model(self, name: str) -> Model:
         if self._models is not None:
             return LiveModel(self._models(name), self._loop.for_real)
-        return RecordedModel(self, self._waits, window=self._window)
+        return RecordedModel(_Asker(self, name), self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
         tool = self._tools.get(recorded.name)
@@ -299,13 +314,11 @@ class Run:
             return Watched(tool, self)
         return StandIn(recorded, self, tool if recorded.spec is not None else None)
 
-    def _missing_tools(self) -> None:
-        """Who says which tools there are now says which are gone."""
-        told = {tool.name for tool in self._recording.tools if tool.spec is not None}
-        gone = sorted(told - self._tools.keys() - machine_tools().keys())
-        if self._tools and gone:
-            what = f"was recorded and is not there now: {', '.join(gone)}. Provide it again, or record it again."
-            self._stop(Difference(kind="tool", place="the tools", what=what))
+    def _told_of(self) -> tuple[RecordedTool, ...]:
+        """The tools of the recording, and those that are new: agents that may use all tools are told of them."""
+        known = {tool.name for tool in self._recording.tools}
+        new = (tool for tool in self._tools.values() if tool.name not in known)
+        return (*self._recording.tools, *(RecordedTool(name=tool.name, spec=tool.spec) for tool in new))
 
     def _as_told(self, recorded: RecordedTool) -> RecordedTool:
         """The tool as models are told of it now."""
@@ -324,14 +337,53 @@ class Run:
         bodies = {**self._recording.bodies, **self._asking.bodies}
         return replace(
             self._recording,
-            tools=tuple(self._as_told(tool) for tool in self._recording.tools),
+            tools=tuple(sorted((self._as_told(tool) for tool in self._told_of()), key=lambda tool: tool.name)),
             replies=replies,
+            results=tuple(self._as_called()),
+            entries=tuple(
+                replace(each, params=self.comparison.adopted.get(each.seq, each.params))
+                for each in self._recording.entries
+            ),
             bodies={digest: bodies[digest] for digest in used if digest in bodies},
         )
 
+    def _as_called(self) -> Iterator[Result]:
+        made: Counter[str] = Counter()
+        for result in self._recording.results:
+            arguments = self._arguments.get((result.key, made[result.key]), result.arguments)
+            made[result.key] += 1
+            yield replace(result, arguments=arguments)
+
+
+class _Asker:
+    """A run, asked by the model of this name."""
+
+    def __init__(self, run: Run, model: str) -> None:
+        self._run = run
+        self._model = model
+        self.causal = run.causal
+        self.result_of = run.result_of
+
+    async def reply_to(self, request: ModelRequest) -> Reply:
+        return await self._run.reply_to(request, self._model)
+
+
+def missing_tools(recording: Recording, tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools of the recording that are not among these, of those that models were told of."""
+    told = {tool.name for tool in recording.tools if tool.spec is not None}
+    return tuple(sorted(told.difference(tools) - machine_tools().keys()))
+
+
+def tools_gone(names: Sequence[str]) -> Difference:
+    what = (
+        f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, or do not "
+        "compare tools (--ignore tools)."
+    )
+    return Difference(kind="tool", place="the tools", what=what)
+
 
 def _digests(asked: Asked) -> tuple[str, ...]:
-    return (asked.system, asked.tools, asked.settings, *asked.turns)
+    return (asked.system, asked.tools, asked.settings, asked.model, *asked.turns)
 
 
 def _name(event: Reply | Result) -> str:

@@ -1,9 +1,10 @@
-"""Two recordings side by side, aligned by causal paths: where agents part ways, and what it comes to."""
+"""Two recordings side by side, aligned by causal paths: where agents first differ, and what it comes to."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -33,22 +34,28 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What two recordings have in common and what not. What `went` is only in the first, what `came` in the second."""
+    """What two recordings have in common and what not. A is the first one, B the second."""
 
     partings: tuple[Parting, ...]
     same_answers: int
     other_answers: int
-    calls_went: tuple[str, ...]
-    calls_came: tuple[str, ...]
-    mails_went: tuple[str, ...]
-    mails_came: tuple[str, ...]
+    calls_only_in_a: tuple[str, ...]
+    calls_only_in_b: tuple[str, ...]
+    mails_only_in_a: tuple[str, ...]
+    mails_only_in_b: tuple[str, ...]
     spent: tuple[Spent, Spent]
     spent_by_agent: dict[str, tuple[Spent, Spent]]
 
     @property
     def is_same(self) -> bool:
         """Whether agents answered, called and wrote the same."""
-        return not (self.partings or self.calls_went or self.calls_came or self.mails_went or self.mails_came)
+        return not (
+            self.partings
+            or self.calls_only_in_a
+            or self.calls_only_in_b
+            or self.mails_only_in_a
+            or self.mails_only_in_b
+        )
 
 
 def compare(first: Recording, second: Recording) -> Comparison:
@@ -63,18 +70,23 @@ def compare(first: Recording, second: Recording) -> Comparison:
         partings=tuple(found for agent in agents if (found := _parting(agent, first, second)) is not None),
         same_answers=same,
         other_answers=len(one.keys() | two.keys()) - same,
-        calls_went=calls[0],
-        calls_came=calls[1],
-        mails_went=mails[0],
-        mails_came=mails[1],
+        calls_only_in_a=calls[0],
+        calls_only_in_b=calls[1],
+        mails_only_in_a=mails[0],
+        mails_only_in_b=mails[1],
         spent=(_spent(first), _spent(second)),
         spent_by_agent={agent: (_spent(first, agent), _spent(second, agent)) for agent in agents},
     )
 
 
-def agent_of(key: str) -> str:
-    """The agent whose step has this key."""
-    return key.rpartition("/")[0].rpartition(">")[2].partition(".")[0].partition("~")[0]
+_SECOND = re.compile(r"\.\d+$")
+"""What the second of one kind with one cause ends in."""
+
+
+def agent_of(key: str, agents: Container[str] = ()) -> str:
+    """The agent whose step has this key. The id of one of these `agents` may end as the second of a kind does."""
+    last = key.rpartition("/")[0].rpartition(">")[2].partition("~")[0]
+    return last if last in agents else _SECOND.sub("", last)
 
 
 def _agents_of(recording: Recording) -> Iterable[str]:
@@ -94,20 +106,22 @@ def _words(reply: Reply) -> str:
 
 
 def _parting(agent: str, first: Recording, second: Recording) -> Parting | None:
-    one = {key: reply for key, reply in _answers(first).items() if agent_of(key) == agent}
-    two = {key: reply for key, reply in _answers(second).items() if agent_of(key) == agent}
+    agents = {*_agents_of(first), *_agents_of(second)}
+    one = {key: reply for key, reply in _answers(first).items() if agent_of(key, agents) == agent}
+    two = {key: reply for key, reply in _answers(second).items() if agent_of(key, agents) == agent}
     for key, reply in one.items():
         if key not in two:
-            return Parting(agent=agent, key=key, what="is asked in the first only")
+            return Parting(agent=agent, key=key, what="is asked only in A")
         before, after = _words(reply), _words(two[key])
         if before != after:
-            return Parting(agent=agent, key=key, what="answers otherwise", diff=diff_of(before, after))
+            return Parting(agent=agent, key=key, what="answers differently", diff=diff_of(before, after))
     more = next((key for key in two if key not in one), None)
-    return None if more is None else Parting(agent=agent, key=more, what="is asked in the second only")
+    return None if more is None else Parting(agent=agent, key=more, what="is asked only in B")
 
 
 def _calls(recording: Recording) -> Counter[str]:
-    answers = ((agent_of(reply.key), reply.answer) for reply in recording.replies if reply.answer is not None)
+    agents = set(_agents_of(recording))
+    answers = ((agent_of(reply.key, agents), reply.answer) for reply in recording.replies if reply.answer is not None)
     return Counter(
         f"{agent}: {call.name} {plain(call.arguments)}" for agent, answer in answers for call in answer.tool_calls
     )

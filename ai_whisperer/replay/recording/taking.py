@@ -19,7 +19,7 @@ from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
 from ai_whisperer.errors import RecordingError
 from ai_whisperer.replay.recording.asking import definition_digest, digest_of, told_tools
-from ai_whisperer.replay.recording.blotting import Scrub, blotted
+from ai_whisperer.replay.recording.blotting import Scrub, blotted, digested
 from ai_whisperer.replay.recording.format import FORMAT, Agent, Entry, Header, Input, Recording, Reply, Result, Tool
 from ai_whisperer.replay.recording.inputs import Lead, leads_of
 from ai_whisperer.replay.recording.paths import Paths
@@ -29,7 +29,8 @@ from ai_whisperer.tools.function import AnyFunction, as_tools
 from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, machine_tools
 from ai_whisperer.version import __version__
 
-_INSIDE = {*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT}
+INSIDE = {*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT}
+"""Tools that the runtime does itself."""
 _ADDED = " The provider asks to wait for "
 """How the sentence begins that the runtime adds to what a provider said."""
 _UNKNOWN_TOOL = "You have no tool "
@@ -61,8 +62,13 @@ async def record(
             f"The log of session '{session_id}' has the entries 1 to {rows.log[-1].seq}; it cannot be compared from "
             f"{first} on. Choose a number in between."
         )
-    taken = Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
-    return await noted(blotted(taken, scrub))
+    taken = taken_of(rows, tools, first=first)
+    return await noted(digested(taken), blotted(taken, scrub))
+
+
+def taken_of(rows: Rows, tools: Iterable[AnyFunction], *, first: int = 1) -> Recording:
+    """The recording as it is in the rows, with all secrets and the arguments of calls."""
+    return Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
 
 
 class Taking:
@@ -179,7 +185,7 @@ class Taking:
         attempt = params.get("attempt") or 1
         if kind == StepKind.TOOL:
             tool = params["tool"]
-            if tool in _INSIDE:
+            if tool in INSIDE:
                 return
             if isinstance(known := self._open.get(step_id), Result):
                 self._repeated.add(tool)
@@ -299,7 +305,7 @@ class Taking:
         machine = machine_tools()
         asked = self._rows.approvals.values()
         found = []
-        for name in sorted((granted | provided | used | self._specs.keys()) - _INSIDE):
+        for name in sorted((granted | provided | used | self._specs.keys()) - INSIDE):
             spec = self._specs.get(name) or (machine[name].spec if name in machine else None)
             approved = {self._paths.causal(each.arguments) for each in asked if each.tool == name}
             found.append(

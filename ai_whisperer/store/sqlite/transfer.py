@@ -19,8 +19,11 @@ from ai_whisperer.store.exporting import IN_ORDER_OF_COMING, exporting, line_of,
 from ai_whisperer.store.packing import Packing
 from ai_whisperer.store.sqlite import opening, queries
 from ai_whisperer.store.sqlite.backup import one_moment
+from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.store import SqliteStore
 from ai_whisperer.store.tables import OF_A_SESSION, Table
+
+_SHOWN = 20
 
 
 def export_from(folder: Path, session_id: str, file: Path, *, on_progress: Progress) -> TransferReport:
@@ -68,6 +71,19 @@ def import_into_folder(
             await store.close()
 
     return asyncio.run(bring())
+
+
+def copy_with_unlisted(data: Path, session_id: str, folder: Path) -> None:
+    """See `ai_whisperer.store.transfer`."""
+    with one_moment(data) as connection:
+        unlisted = [str(row[0]) for row in connection.execute(queries.UNLISTED_SESSIONS)]
+        if session_id not in unlisted:
+            listed = [str(row[0]) for row in connection.execute(queries.SOME_SESSIONS)]
+            raise unknown(session_id, [*listed, *unlisted[:_SHOWN]])
+        with closing(apsw.Connection(str(folder / DATABASE_NAME))) as copy:
+            with copy.backup("main", connection, "main") as copying:
+                copying.step()
+            copy.execute("PRAGMA journal_mode=DELETE")  # it is one file, without a log beside it
 
 
 def _session_in(connection: apsw.Connection, session_id: str) -> SessionRecord:
