@@ -159,8 +159,10 @@ class Playback:
         """What the model of that name says for real, in real time; raises a `ModelError`."""
         return self._real.answer(model, request)
 
-    async def result_of(self, tool: Tool, arguments: str, context: ToolContext) -> ToolResult:
-        """What was recorded for the call; or what it brings for real."""
+    async def result_of(
+        self, tool: Tool, arguments: str, context: ToolContext, *, on_run: Callable[[], None] = lambda: None
+    ) -> ToolResult:
+        """What was recorded for the call; or what it brings for real, and `on_run` is called before."""
         result, difference = self._recorded_result(tool, arguments, context)
         if difference is not None:
             if not self._may_ask:
@@ -168,6 +170,7 @@ class Playback:
             self.asked_for_real += 1
             if isinstance(tool, StandIn):
                 raise ToolError(f"There are no programs and no network in virtual time: {tool.name} was not called.")
+            on_run()
             if tool.callee.is_async and not tool.takes_context:
                 return self._real.run(tool.call(arguments, context))
             return await tool.call(arguments, context)

@@ -77,10 +77,13 @@ class WatchedTool(Tool):
         self._watch = watch
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
-        self._watch.note(self, arguments, context)
+        def note() -> None:
+            self._watch.note(self, arguments, context)
+
         try:
             if self._watch.playback is not None:
-                return await self._watch.playback.result_of(self._inner, arguments, context)
+                return await self._watch.playback.result_of(self._inner, arguments, context, on_run=note)
+            note()
             return await self._inner.call(arguments, context)
         except Exception as error:
             self._watch.note_failure(self, error, context)
