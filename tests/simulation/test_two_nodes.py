@@ -23,7 +23,7 @@ from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.store.postgresql.lane import Fence
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.postgresql.writing import State
-from tests.planted import Caught, search, searched
+from tests.planted import Caught, SignedSearch, search, searched
 from tests.simulation.hosts.chaos import TwoNodes, failure_of
 from tests.simulation.hosts.faults import Kind, drawn
 from tests.simulation.hosts.server import Database
@@ -214,14 +214,6 @@ Whatever changes a run may change these seeds.
 def test_a_planted_bug_is_caught_by_its_sign(name: str, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
     plant, sign, first = PLANTED[name]
     plant(monkeypatch)
-    others = set()
-
-    def signed(seed: int) -> str | None:
-        failure = failure_of(seed)
-        if failure is not None and sign not in failure:
-            others.add(failure[:200])
-            return None
-        return failure
-
-    is_caught = search(searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=first), signed, caught)
-    assert is_caught, f"{name} was not caught by {sign!r} in {_SEEDS_FOR_A_PLANTED_BUG} seeds; other signs: {others}"
+    found = SignedSearch(sign, failure_of)
+    is_caught = search(searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=first), found.failure_of, caught)
+    assert is_caught, f"{name} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds {found.told}"
