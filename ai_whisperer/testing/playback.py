@@ -26,7 +26,7 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.base import ModelFactory, ModelRequest
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.replay.recording import Ignored, Recording, Scrub, read_recording, record, write_recording
+from ai_whisperer.replay.recording import UNPLAYED, Ignored, Recording, Scrub, read_recording, record, write_recording
 from ai_whisperer.replay.recording.answering import Prompter, StandIn
 from ai_whisperer.replay.recording.asking import Asking, digest_of
 from ai_whisperer.replay.recording.differences import Difference
@@ -57,6 +57,10 @@ class Mode(StrEnum):
     ALL = "all"
 
 
+Writers = dict[Path, str]
+"""By path, the test that has made a recording in this run."""
+
+
 class NotRecordedError(AssertionError):
     """Something is asked that is not in the recording, and nothing may be asked for real."""
 
@@ -82,14 +86,22 @@ class Playback:
         models: ModelFactory = resolve,
         ignore: Iterable[Ignored] = (),
         scrub: Scrub | None = None,
+        writers: Writers | None = None,
+        test: str = "",
     ) -> None:
         """`models` are asked for real where the mode lets them. What of requests is in `ignore` is not compared.
 
+        What one of the `writers` of this run has recorded is only played by others: `test` is the name of this one.
         Raises `RecordingError` if there is no recording and none may be made, or if it cannot be read.
         """
         self.path = path
         chosen = checked_mode(mode)
         is_there = path.exists()
+        self._writers = {} if writers is None else writers
+        self._test = test
+        self._writer = self._writers.get(path.resolve())
+        if self._writer is not None:
+            chosen = Mode.NONE
         if chosen is Mode.NONE and not is_there:
             raise RecordingError(
                 f"There is no recording '{path}', and nothing may be asked for real. Record it: --recordings=once, or "
@@ -191,11 +203,21 @@ class Playback:
         return self._clean(self._alignment.recorded(text))
 
     def keep(self, folder: Path, tools: Iterable[Tool], *, session_id: str) -> None:
-        """Write the recording of the session in a folder, if something in it is new; raises `RecordingError`."""
+        """Write the recording of the session in a folder, if something in it is new; raises `RecordingError`.
+
+        One that does not play as it was takes the place of no other.
+        """
         if self.asked_for_real:
             taken = asyncio.run(_taken(folder, tools, session_id, self._scrub))
+            unplayed = next((note for note in taken.header.notes if note.startswith(UNPLAYED)), None)
+            if unplayed is not None and self.path.exists():
+                raise RecordingError(
+                    f"The recording '{self.path}' stays as it was, and the new one was not written. {unplayed} Let the "
+                    "test do nothing that is another thing each time; or delete the file first, and record it anew."
+                )
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_recording(taken, self.path)
+            self._writers[self.path.resolve()] = self._test
 
     def close(self) -> None:
         self._real.close()
@@ -229,10 +251,17 @@ class Playback:
         return None, Difference(kind="call", place=place, what=what)
 
     def _fault(self, difference: Difference) -> NotRecordedError:
-        fault = NotRecordedError(
-            f"{difference.sentence} (in {self.path.name}) If it is to be so, record it: --recordings=new for what is "
-            f"missing or has changed, --recordings=all for everything.\n{difference.diff}".rstrip()
-        )
+        if self._writer is None:
+            advice = (
+                "If it is to be so, record it: --recordings=new for what is missing or has changed, --recordings=all "
+                "for everything."
+            )
+        else:
+            advice = (
+                f"It was recorded in this run, by {self._writer}, and has the session of one test: give this one a "
+                "recording of its own, with another path in the marker."
+            )
+        fault = NotRecordedError(f"{difference.sentence} (in {self.path.name}) {advice}\n{difference.diff}".rstrip())
         self.faults.append(fault)
         return fault
 

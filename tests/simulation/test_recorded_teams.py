@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import InvalidInputError, RecordingError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.replay.recording import read_recording, record, session_store, write_recording
+from ai_whisperer.replay.recording import (
+    UNPLAYED,
+    Recording,
+    read_recording,
+    record,
+    session_store,
+    write_recording,
+)
+from ai_whisperer.testing import playback
 from ai_whisperer.testing.playback import NotRecordedError, Playback
 from ai_whisperer.testing.team import Team
 from ai_whisperer.testing.words import Speaker, UnsaidError, call
@@ -138,6 +148,24 @@ def test_a_run_that_fails_leaves_the_recording_as_it_was(tmp_path: Path) -> None
         assert team.ask("clerk", "Pay 8") == "Paid: receipt 1"
         raise UnsaidError
     assert (tmp_path / "shop.wrec").read_bytes() == before
+
+
+def test_a_recording_that_does_not_play_takes_the_place_of_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unplayable(*given: Any, **more: Any) -> Recording:
+        made = await record(*given, **more)
+        return replace(made, header=replace(made.header, notes=(f"{UNPLAYED}request 1 differs.",)))
+
+    monkeypatch.setattr(playback, "record", unplayable)
+    recorded(tmp_path, "7")  # there is none yet
+    before = (tmp_path / "shop.wrec").read_bytes()
+    for mode in ("new", "all"):
+        team = team_of(Shop(), tmp_path, mode)
+        team.ask("clerk", "Pay 8")
+        with pytest.raises(RecordingError, match=r"shop.wrec' stays as it was.* It does not play as it was: request 1"):
+            team.close()
+        assert (tmp_path / "shop.wrec").read_bytes() == before
 
 
 def test_a_real_model_and_a_real_tool_are_asked_in_real_time(tmp_path: Path) -> None:
