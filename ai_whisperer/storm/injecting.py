@@ -26,7 +26,7 @@ from ai_whisperer.storm.faults import (
     SlowModel,
     SlowTool,
 )
-from ai_whisperer.storm.log import Request, Run, Seen, parsed
+from ai_whisperer.storm.log import Request, Seen, UniverseRun, parsed
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.wrapping import WrappedTool
 
@@ -189,7 +189,7 @@ class FaultyTool(WrappedTool):
         runs = injection.seen.runs
         at = len(runs)
         runs.append(
-            Run(
+            UniverseRun(
                 agent=context.agent_id,
                 tool=self.name,
                 arguments=parsed(arguments),

@@ -13,7 +13,7 @@ from ai_whisperer.storm.invariants import Invariant
 from ai_whisperer.storm.process import Setting, UniverseProcess
 
 
-class Team(Struct, frozen=True, kw_only=True):
+class StormTeam(Struct, frozen=True, kw_only=True):
     """A team as one universe has it. `people` do what they do from the beginning to the rest after it.
 
     `mistakes` are what its file does wrong, noted while the universe runs: then nothing of it counts.
@@ -34,5 +34,5 @@ class TeamSource(Protocol):
     @property
     def invariants(self) -> tuple[Path, ...]: ...
 
-    def team(self) -> Team:
+    def team(self) -> StormTeam:
         """A team for one universe: nothing that an earlier one did is left in it. Raises `StormError`."""

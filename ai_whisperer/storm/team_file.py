@@ -20,7 +20,7 @@ from ai_whisperer.replay.script import Script, parse_script, read_script
 from ai_whisperer.storm.driving import Driver
 from ai_whisperer.storm.invariants import Invariant, invariants_in, line_in
 from ai_whisperer.storm.process import Setting
-from ai_whisperer.storm.team import Team
+from ai_whisperer.storm.team import StormTeam
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.project_files import run_file, tools_in
 
@@ -38,7 +38,7 @@ class FileTeam:
         self._script = None if path.suffix == ".py" else _script_of(path)
         self.team()
 
-    def team(self) -> Team:
+    def team(self) -> StormTeam:
         own = [] if self._script is not None else [self.path]
         script, rules, answer = self._script, None, None
         modules: dict[Path, ModuleType] = {}
@@ -54,7 +54,7 @@ class FileTeam:
             found += [each for path in self.invariants if path not in modules for each in invariants_of(path)]
         mistakes: list[StormError] = []
         model = _model_of(script, rules, answer and _checked(answer, self.path, mistakes), where=self.path)
-        return Team(
+        return StormTeam(
             people=lambda process: Driver(script, process).drive(),
             setting=Setting(model=model, tools=list(tools.values())),
             invariants=found,

@@ -22,7 +22,7 @@ from ai_whisperer.storm.invariants import Violation, violations
 from ai_whisperer.storm.log import Log, Waiting
 from ai_whisperer.storm.people import PATIENCE_SECONDS
 from ai_whisperer.storm.process import DiedError, RestlessError, UniverseProcess
-from ai_whisperer.storm.team import Team
+from ai_whisperer.storm.team import StormTeam
 from ai_whisperer.testing.simulation import EPOCH
 
 SESSION = "storm"
@@ -52,7 +52,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def run_universe(
-    team: Team,
+    team: StormTeam,
     schedule: Schedule,
     *,
     expects: bool = False,
