@@ -7,27 +7,30 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar, cast
-
-import msgspec
+from typing import cast
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.domain.tasks import Failure
 from ai_whisperer.errors import (
     InvalidInputError,
-    ModelError,
     ModelRefusedError,
-    ModelServerError,
     RecordingError,
     ToolError,
 )
 from ai_whisperer.models.base import ModelFactory, ModelRequest
 from ai_whisperer.models.catalog import resolve
 from ai_whisperer.replay.recording import UNPLAYED, Ignored, Recording, Scrub, read_recording, record, write_recording
-from ai_whisperer.replay.recording.answering import Prompter, StandIn
+from ai_whisperer.replay.recording.answering import (
+    Chance,
+    Prompter,
+    StandIn,
+    actual_reply,
+    actual_result,
+    by_key,
+    error_of,
+)
 from ai_whisperer.replay.recording.asking import Asking, digest_of
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import FORMAT, Header, Reply, Result
@@ -40,8 +43,6 @@ from ai_whisperer.testing.real_calls import RealCalls
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
-_Line = TypeVar("_Line", Reply, Result)
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _MOST = 1_000_000
 _NOTHING = Recording(header=Header(format=FORMAT, version="", session="", first=1, last=0, began_at=0.0))
 
@@ -115,7 +116,10 @@ class Playback:
         self._calls: Counter[str] = Counter()
         recording = read_recording(path) if is_there and chosen is not Mode.ALL else _NOTHING
         self.recording = recording
-        self._replies, self._results = _by_key(recording.replies), _by_key(recording.results)
+        self._replies: dict[str, list[Reply]] = {}
+        for reply in recording.replies:
+            self._replies.setdefault(reply.key, []).append(reply)
+        _, self._results = by_key(recording)
         self._alignment = Alignment(recording)
         self._asking = Asking(self.causal)
         self._comparison = RequestComparison(recording, frozenset(ignore))
@@ -161,11 +165,10 @@ class Playback:
             return None
         if reply is None or reply.interrupted:
             await _never()
-        elif reply.error is not None:
-            raise _error_of(reply, reply.error)
-        elif reply.answer is not None:
-            return _changed(reply.answer, self._alignment.actual)
-        return Answer()
+            return Answer()
+        if reply.error is not None:
+            raise error_of(reply, Chance(0))
+        return actual_reply(reply, self._alignment.actual).answer or Answer()
 
     def real_answer(self, request: ModelRequest, model: str) -> Answer:
         """What the model of that name says for real, in real time; raises a `ModelError`."""
@@ -189,7 +192,7 @@ class Playback:
         if result is None or result.result is None:
             await _never()  # the process died in the call
             return ToolResult(content="")
-        return _changed(result.result, self._alignment.actual)
+        return actual_result(result.result, self._alignment.actual)
 
     def stand_ins(self, provided: Container[str]) -> list[Tool]:
         """What was recorded of built-in tools that reach the machine: they cannot be used in virtual time."""
@@ -270,13 +273,6 @@ class Playback:
         return text if self._scrub is None else self._scrub(text)
 
 
-def _by_key(lines: Iterable[_Line]) -> dict[str, list[_Line]]:
-    found: dict[str, list[_Line]] = {}
-    for line in lines:
-        found.setdefault(line.key, []).append(line)
-    return found
-
-
 def _reply_among(replies: Sequence[Reply], attempt: int) -> Reply | None:
     """That to the attempt; what was cut off then need not be now, so in its place the next that was not."""
     whole = [reply for reply in replies if not reply.interrupted]
@@ -284,24 +280,8 @@ def _reply_among(replies: Sequence[Reply], attempt: int) -> Reply | None:
     return next(iter(following or whole[-1:] or replies[-1:]), None)
 
 
-def _error_of(reply: Reply, failure: Failure) -> ModelError:
-    """The failure that was recorded; the request is made again after it if it was then."""
-    if reply.wait_seconds is None:
-        error: ModelError = ModelRefusedError(failure.message)
-    else:
-        wait = reply.retry_after_seconds or reply.wait_seconds
-        error = ModelServerError(failure.message, retry_after_seconds=wait)
-    error.code = failure.code
-    return error
-
-
 async def _never() -> None:
     await asyncio.get_running_loop().create_future()
-
-
-def _changed(value: _Struct, change: Callable[[str], str]) -> _Struct:
-    """The record with its texts changed."""
-    return msgspec.json.decode(change(msgspec.json.encode(value).decode()), type=type(value))
 
 
 async def _taken(folder: Path, tools: Iterable[Tool], session_id: str, scrub: Scrub | None) -> Recording:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.domain.conversation import Answer
-from ai_whisperer.errors import InvalidInputError, RecordingError
+from ai_whisperer.errors import InvalidInputError, ModelRefusedError, ModelServerError, RecordingError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.recording import (
     UNPLAYED,
@@ -103,6 +103,26 @@ def test_all_records_anew(tmp_path: Path) -> None:
         team.ask("clerk", "Pay 7")
     with team_of(Shop(), tmp_path, "none") as team:
         assert team.ask("clerk", "Pay 7") == "I will not."
+
+
+def test_a_model_fails_as_it_failed_then_with_the_same_code_and_after_the_same_wait(tmp_path: Path) -> None:
+    def says(request: ModelRequest) -> str:
+        if prompt_of(request) == "Never.":
+            raise ModelRefusedError("I may not.")
+        if request.attempt == 1:
+            raise ModelServerError("Down.", retry_after_seconds=90.0)
+        return "Up again."
+
+    ended = []
+    for mode in ("all", "none"):
+        with team_of(Shop(), tmp_path, mode, words=says) as team:
+            began_at = team.now.timestamp()
+            assert team.ask("clerk", "Go.") == "Up again."
+            assert 90.0 <= team.now.timestamp() - began_at < 100.0
+            task = team.send("clerk", "Never.")
+            ended.append((task.state, task.error))
+    assert ended[0] == ended[1]
+    assert ended[0][1] is not None
 
 
 def test_one_more_agent_or_mail_in_the_test_leaves_the_others_as_they_are(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from ai_whisperer import tool
 from ai_whisperer.domain.conversation import Answer, ToolSpec
+from ai_whisperer.domain.definition import Access
 from ai_whisperer.domain.tasks import StepState
-from ai_whisperer.domain.waits import Access, Touch
+from ai_whisperer.domain.waits import Touch
 from ai_whisperer.errors import InvalidInputError, ModelServerError, ScriptError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.expecting import UnmetError
