@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
 from ai_whisperer.cluster import judging
+from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.domain.nodes import Seen
 from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.server.held_sessions import HeldSessions
@@ -189,7 +190,13 @@ def take_a_session_that_another_has(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(NodeTables, "claim", claim_anyway)
 
 
+def tell_from_memory(patch: pytest.MonkeyPatch) -> None:
+    """A node that was frozen, or cut off, answers before it asks whether it was taken for dead meanwhile."""
+    patch.setattr(Beating, "is_sure", property(lambda _: True))
+
+
 _WRITTEN_BY_TWO = "a node wrote to a session that is another's"
+_TOLD_OF_AN_OLDER_STATE = "a node tells of an older state than another did"
 PLANTED: dict[str, tuple[Plant, str, int]] = {
     plant.__name__: (plant, sign, first)
     for plant, sign, first in (
@@ -200,7 +207,8 @@ PLANTED: dict[str, tuple[Plant, str, int]] = {
         (acknowledge_before_the_commit, "a node does not know what another has accepted", 17),
         (send_a_group_twice, "UNIQUE constraint failed: notification.session_id", 0),
         (judge_by_the_clock, "a node was taken for dead without a cause", 15),
-        (take_a_session_that_another_has, "a node tells of an older state than another did", 0),
+        (take_a_session_that_another_has, _TOLD_OF_AN_OLDER_STATE, 0),
+        (tell_from_memory, _TOLD_OF_AN_OLDER_STATE, 18),
     )
 }
 """Each bug with the sign by which it is caught, and the seed at which it showed, where the search begins.
