@@ -63,6 +63,27 @@ def search(seeds: Iterable[int], failure_of: Callable[[int], str | None], caught
     return None
 
 
+class SignedSearch:
+    """Takes for the bug only what has its sign: a harness that fails in another way has not caught it."""
+
+    def __init__(self, sign: str, failure_of: Callable[[int], str | None]) -> None:
+        self._sign = sign
+        self._failure_of = failure_of
+        self._others: set[str] = set()
+
+    def failure_of(self, seed: int) -> str | None:
+        failure = self._failure_of(seed)
+        if failure is not None and self._sign not in failure:
+            self._others.add(failure[:200])
+            return None
+        return failure
+
+    @property
+    def told(self) -> str:
+        """What was looked for, and what else there was."""
+        return f"by {self._sign!r}; other signs: {sorted(self._others) or 'none'}"
+
+
 def note_mark(item: pytest.Item) -> None:
     """Have the report of the test say which bug it is, also if it comes from another process."""
     mark = item.get_closest_marker("planted")

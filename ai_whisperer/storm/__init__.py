@@ -5,6 +5,6 @@ are many; `log` is what `invariants` look at; `shrinking` makes a schedule that 
 """
 
 from ai_whisperer.storm.invariants import invariant as invariant
-from ai_whisperer.storm.log import Call as Call
 from ai_whisperer.storm.log import Log as Log
-from ai_whisperer.storm.log import Run as Run
+from ai_whisperer.storm.log import UniverseCall as UniverseCall
+from ai_whisperer.storm.log import UniverseRun as UniverseRun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -34,18 +35,36 @@ class Found(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digest: str = ""
 
 
-def write_found(found: Found, file: Path) -> None:
-    """Write it for people to read, too; its paths get relative to the folder of the file."""
+def write_found(found: Found, file: Path) -> Path:
+    """Write it for people to read, too; its paths get relative to the folder of the file.
+
+    Another schedule of that name is a test that somebody keeps: this one gets a number then. Returns the file.
+    """
     folder = file.resolve().parent
     found = msgspec.structs.replace(
         found,
         team=_relative(found.team, folder),
         invariants=tuple(_relative(each, folder) for each in found.invariants),
     )
+    content = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
     try:
-        file.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+        return _written(content, file)
     except OSError as error:
         raise StormError(f"The schedule cannot be written to {file}: {error.strerror}.") from error
+
+
+def _written(content: bytes, wanted: Path) -> Path:
+    for number in count(1):
+        file = wanted if number == 1 else wanted.with_stem(f"{wanted.stem}-{number}")
+        try:
+            with file.open("xb") as new:
+                new.write(content)
+        except FileExistsError:
+            if file.is_file() and file.read_bytes() == content:  # it was found before
+                return file
+        else:
+            return file
+    raise AssertionError("numbers have no end")
 
 
 def read_found(file: Path) -> Found:

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ai_whisperer.domain.conversation import ToolResult, ToolSpec
-from ai_whisperer.domain.waits import Touch
+from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelServerError, ModelUnavailableError
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent
 from ai_whisperer.storm.choosing import Shape
@@ -27,9 +26,9 @@ from ai_whisperer.storm.faults import (
     SlowModel,
     SlowTool,
 )
-from ai_whisperer.storm.log import Request, Run, Seen, parsed
+from ai_whisperer.storm.log import Request, Seen, UniverseRun, parsed
 from ai_whisperer.tools.function import Tool, ToolContext
-from ai_whisperer.tools.workplace import Workplace
+from ai_whisperer.tools.wrapping import WrappedTool
 
 _SLOWEST_COMMIT_SECONDS = 0.02
 _REFUSING_SECONDS = 0.05
@@ -170,33 +169,14 @@ class FaultyModel:
         """It goes on in the next life of the process, as a provider does."""
 
 
-class FaultyTool(Tool):
+class FaultyTool(WrappedTool):
     """Like the tool that it stands for, with the faults of the schedule; it notes each time that the function runs."""
 
-    __slots__ = ("_injection", "_inner")
+    __slots__ = ("_injection",)
 
     def __init__(self, inner: Tool, injection: Injection) -> None:
-        for name in Tool.__slots__:
-            setattr(self, name, getattr(inner, name))
-        self._inner = inner
+        super().__init__(inner)
         self._injection = injection
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self._inner.spec
-
-    def check(self) -> Tool:
-        self._inner.check()
-        return self
-
-    def may_repeat(self, arguments: str) -> bool:
-        return self._inner.may_repeat(arguments)
-
-    def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
-        return self._inner.touched_by(arguments, workplace)
-
-    def wants_approval(self, arguments: str) -> bool:
-        return self._inner.wants_approval(arguments)
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         injection = self._injection
@@ -209,18 +189,18 @@ class FaultyTool(Tool):
         runs = injection.seen.runs
         at = len(runs)
         runs.append(
-            Run(
+            UniverseRun(
                 agent=context.agent_id,
                 tool=self.name,
                 arguments=parsed(arguments),
                 task_id=context.task_id,
                 step_id=context.step_id,
                 began_at=injection.now(),
-                may_repeat=self._inner.may_repeat(arguments),
+                may_repeat=self.inner.may_repeat(arguments),
             )
         )
         try:
-            result = await self._inner.call(arguments, context)
+            result = await self.inner.call(arguments, context)
         finally:
             runs[at] = replace(runs[at], ended_at=injection.now())
         await injection.kill(due, KillMoment.TOOL_ENDED)

@@ -72,7 +72,7 @@ def violations(invariants: Iterable[Invariant], log: Log) -> list[Violation]:
         except Exception as error:
             raise StormError(
                 f"{each.where}: the invariant '{each.name}' failed itself, which says nothing about the team: "
-                f"{type(error).__name__}: {error}{_line(error, each)}. Only an AssertionError is a finding."
+                f"{type(error).__name__}: {error}{line_in(each.where, error)}. Only an AssertionError is a finding."
             ) from error
     return found
 
@@ -86,10 +86,11 @@ def _told(error: AssertionError) -> str:
     return code[0].strip() if code else "an assertion without a message does not hold"
 
 
-def _line(error: BaseException, of: Invariant) -> str:
+def line_in(file: str, error: BaseException) -> str:
+    """The line of the file in which the error was raised, in brackets; nothing if it does not come from there."""
     trace, line = error.__traceback__, None
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == of.where:
+        if trace.tb_frame.f_code.co_filename == file:
             line = trace.tb_lineno
         trace = trace.tb_next
     return "" if line is None else f" (line {line})"

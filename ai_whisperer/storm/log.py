@@ -14,7 +14,7 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import TOOL, StepRecord, StepState, TaskRecord, TaskState
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class UniverseCall(Struct, frozen=True, kw_only=True):
     """A tool call as the log of the session has it.
 
     `state` is `done`, `failed`, `unknown` (it was cut off, and may have had its effect) or `started`. `result` is what
@@ -33,7 +33,7 @@ class Call(Struct, frozen=True, kw_only=True):
     finished_at: float | None
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class UniverseRun(Struct, frozen=True, kw_only=True):
     """The function of a tool as it really ran, seen from outside: also if the process died before it could say so.
 
     `ended_at` is None if the process died, or the call was cancelled, while the function ran.
@@ -60,7 +60,7 @@ class Request(Struct, frozen=True, kw_only=True):
 class Seen(Struct, kw_only=True):
     """What was seen from outside of the session, over all deaths of its process."""
 
-    runs: list[Run] = []
+    runs: list[UniverseRun] = []
     requests: list[Request] = []
     accepted_tasks: list[str] = []
     accepted_mails: list[str] = []
@@ -108,7 +108,7 @@ class Log:
     def time_of(self, entry: Notification) -> float:
         return entry.at - self._began_at
 
-    def calls(self, tool: str | None = None, /, *, agent: str | None = None, **arguments: Any) -> list[Call]:
+    def calls(self, tool: str | None = None, /, *, agent: str | None = None, **arguments: Any) -> list[UniverseCall]:
         """The tool calls that the session knows of; those with these arguments, among others, if some are given."""
         return [
             each
@@ -116,7 +116,7 @@ class Log:
             if tool in (None, each.tool) and agent in (None, each.agent) and _has(each.arguments, arguments)
         ]
 
-    def runs(self, tool: str | None = None, /, *, agent: str | None = None, **arguments: Any) -> list[Run]:
+    def runs(self, tool: str | None = None, /, *, agent: str | None = None, **arguments: Any) -> list[UniverseRun]:
         """The times that the function of a tool really ran, seen from outside. Tools of the runtime have none."""
         return [
             each
@@ -153,7 +153,7 @@ class Log:
         return [str(changes[0].params["from"]), *(str(each.params["to"]) for each in changes)] if changes else ["idle"]
 
     @cached_property
-    def _calls(self) -> list[Call]:
+    def _calls(self) -> list[UniverseCall]:
         found = [
             _call_of(task, step, began_at=self._began_at)
             for task in self._tasks
@@ -172,9 +172,9 @@ def parsed(arguments: str) -> Mapping[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _call_of(task: TaskRecord, step: StepRecord, *, began_at: float) -> Call:
+def _call_of(task: TaskRecord, step: StepRecord, *, began_at: float) -> UniverseCall:
     call, result = step.call, step.result
-    return Call(
+    return UniverseCall(
         agent=task.agent_id,
         tool="" if call is None else call.name,
         arguments={} if call is None else parsed(call.arguments),

@@ -35,7 +35,7 @@ from ai_whisperer.replay.recording.performing import CALLS, RecordedTemplates
 from ai_whisperer.runtime.session.cause import called_by
 from ai_whisperer.storm.people import People
 from ai_whisperer.storm.process import Setting, UniverseProcess
-from ai_whisperer.storm.team import Team
+from ai_whisperer.storm.team import StormTeam
 from ai_whisperer.storm.team_file import invariants_of
 from ai_whisperer.tools.function import Tool, ToolContext
 
@@ -61,11 +61,11 @@ class RecordedTeam:
         self._known = Known(self._recording)
         self.team()
 
-    def team(self) -> Team:
+    def team(self) -> StormTeam:
         memory = Memory(self._known)
         shared, of_agents = tools_for(self._recording, lambda recorded: StandIn(recorded, memory))
         people = RecordedPeople(self._recording, memory)
-        return Team(
+        return StormTeam(
             people=people.play,
             setting=Setting(
                 model=RecordedModel(memory),

@@ -96,6 +96,12 @@ class Storm:
                 f"{source.path}, {self.plain.unmet[0]} That is so without any fault: fix the script first; "
                 "`whisperer replay` plays it line by line."
             )
+        if not self.plain.completed and not self.plain.violations:
+            why = f" {self.plain.failures[0]}" if self.plain.failures else ""
+            raise StormError(
+                f"{source.path}: no task is completed, though nothing goes wrong, so a storm would show nothing.{why} "
+                "Let people give its agents something to do, and models answer to it."
+            )
 
     @property
     def invariants(self) -> tuple[str, ...]:

@@ -8,16 +8,21 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from ai_whisperer.errors import StormError
 from ai_whisperer.storm.invariants import Invariant
 from ai_whisperer.storm.process import Setting, UniverseProcess
 
 
-class Team(Struct, frozen=True, kw_only=True):
-    """A team as one universe has it. `people` do what they do from the beginning to the rest after it."""
+class StormTeam(Struct, frozen=True, kw_only=True):
+    """A team as one universe has it. `people` do what they do from the beginning to the rest after it.
+
+    `mistakes` are what its file does wrong, noted while the universe runs: then nothing of it counts.
+    """
 
     people: Callable[[UniverseProcess], None]
     setting: Setting
     invariants: Sequence[Invariant] = ()
+    mistakes: Sequence[StormError] = ()
 
 
 class TeamSource(Protocol):
@@ -29,5 +34,5 @@ class TeamSource(Protocol):
     @property
     def invariants(self) -> tuple[Path, ...]: ...
 
-    def team(self) -> Team:
+    def team(self) -> StormTeam:
         """A team for one universe: nothing that an earlier one did is left in it. Raises `StormError`."""

@@ -6,20 +6,21 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import iscoroutinefunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.domain.conversation import Answer
-from ai_whisperer.errors import DefinitionError, StormError, ToolFileError
+from ai_whisperer.errors import DefinitionError, ModelError, StormError, ToolFileError
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.replay.script import Script, parse_script, read_script
 from ai_whisperer.storm.driving import Driver
-from ai_whisperer.storm.invariants import Invariant, invariants_in
+from ai_whisperer.storm.invariants import Invariant, invariants_in, line_in
 from ai_whisperer.storm.process import Setting
-from ai_whisperer.storm.team import Team
+from ai_whisperer.storm.team import StormTeam
 from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.project_files import run_file, tools_in
 
@@ -37,7 +38,7 @@ class FileTeam:
         self._script = None if path.suffix == ".py" else _script_of(path)
         self.team()
 
-    def team(self) -> Team:
+    def team(self) -> StormTeam:
         own = [] if self._script is not None else [self.path]
         script, rules, answer = self._script, None, None
         modules: dict[Path, ModuleType] = {}
@@ -51,11 +52,13 @@ class FileTeam:
         found = [each for path, module in modules.items() for each in invariants_in(vars(module), where=str(path))]
         with _importable(modules):
             found += [each for path in self.invariants if path not in modules for each in invariants_of(path)]
-        model = _model_of(script, rules, answer, where=self.path)
-        return Team(
+        mistakes: list[StormError] = []
+        model = _model_of(script, rules, answer and _checked(answer, self.path, mistakes), where=self.path)
+        return StormTeam(
             people=lambda process: Driver(script, process).drive(),
             setting=Setting(model=model, tools=list(tools.values())),
             invariants=found,
+            mistakes=mistakes,
         )
 
 
@@ -98,17 +101,17 @@ def _talk_of(module: ModuleType, path: Path) -> tuple[Script, Path | None, Calla
     rules, answer = getattr(module, _RULES, None), getattr(module, _ANSWER, None)
     if rules is not None and not isinstance(rules, str | os.PathLike):
         raise StormError(f"{path}: `rules` has to be the path of a file with rules.")
-    if answer is not None and not callable(answer):
-        raise StormError(f"{path}: `answer` has to be a function of the request: `def answer(request): …`.")
+    if answer is not None and (not callable(answer) or iscoroutinefunction(answer)):
+        raise StormError(f"{path}: `answer` has to be a plain function of the request: `def answer(request): …`.")
     return script, None if rules is None else path.parent / rules, answer
 
 
 def _model_of(
-    script: Script, rules: Path | None, answer: Callable[[ModelRequest], Any] | None, *, where: Path
+    script: Script, rules: Path | None, answer: Callable[[ModelRequest], Answer | str] | None, *, where: Path
 ) -> Model:
     """Who speaks for the agents: a function, or rules. A storm asks no real model."""
     if answer is not None:
-        return FunctionModel(_checked(answer, where), latency_seconds=_LATENCY_SECONDS)
+        return FunctionModel(answer, latency_seconds=_LATENCY_SECONDS)
     chosen = script.rules or rules
     if chosen is None:
         raise StormError(
@@ -122,12 +125,29 @@ def _model_of(
         raise StormError(f"{where}: {error.message}") from error
 
 
-def _checked(answer: Callable[[ModelRequest], Any], where: Path) -> Callable[[ModelRequest], Answer | str]:
+def _checked(
+    answer: Callable[[ModelRequest], Any], where: Path, mistakes: list[StormError]
+) -> Callable[[ModelRequest], Answer | str]:
+    """The function; what is wrong with it is no failure of a model, and is noted as a mistake."""
+
     def say(request: ModelRequest) -> Answer | str:
-        said = answer(request)
-        if not isinstance(said, str | Answer):
-            raise TypeError(f"{where}: `answer` returned {type(said).__name__}; a text or an Answer is needed.")
-        return said
+        try:
+            said = answer(request)
+        except ModelError:
+            raise
+        except Exception as error:
+            what = f"`answer` failed: {type(error).__name__}: {error}{line_in(str(where), error)}"
+            mistake = StormError(f"{where}: {what}. Let it raise a ModelError where a model is to fail.")
+            mistakes.append(mistake)
+            raise mistake from error
+        if isinstance(said, str | Answer):
+            return said
+        mistake = StormError(
+            f"{where}: `answer` returned {'nothing' if said is None else type(said).__name__} when {request.agent_id} "
+            "was asked; a text or an Answer is needed."
+        )
+        mistakes.append(mistake)
+        raise mistake
 
     return say
 

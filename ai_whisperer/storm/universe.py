@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.notification import Notification
+from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import AnyFault, Schedule
 from ai_whisperer.storm.injecting import MOST_ROUNDS
@@ -21,7 +22,7 @@ from ai_whisperer.storm.invariants import Violation, violations
 from ai_whisperer.storm.log import Log, Waiting
 from ai_whisperer.storm.people import PATIENCE_SECONDS
 from ai_whisperer.storm.process import DiedError, RestlessError, UniverseProcess
-from ai_whisperer.storm.team import Team
+from ai_whisperer.storm.team import StormTeam
 from ai_whisperer.testing.simulation import EPOCH
 
 SESSION = "storm"
@@ -36,6 +37,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     `unmet` are lines of the script that did not get what they expect. `happened` are the faults whose moment came.
     `digest` is that of the log, `seconds` how much virtual time it took, `rounds` how many of the event loop.
+    `completed` is how many tasks were, `failures` why others were not.
     """
 
     violations: tuple[Violation, ...]
@@ -45,10 +47,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
     digest: str
     seconds: float
     rounds: int
+    completed: int = 0
+    failures: tuple[str, ...] = ()
 
 
 def run_universe(
-    team: Team,
+    team: StormTeam,
     schedule: Schedule,
     *,
     expects: bool = False,
@@ -58,8 +62,8 @@ def run_universe(
 ) -> Outcome:
     """Play the team with these faults and look what does not hold; with `expects`, also what its script expects.
 
-    What is left of the session is copied to `keep`. Raises
-    `StormError` if an invariant fails in another way than by an assertion.
+    What is left of the session is copied to `keep`. Raises `StormError` if an invariant fails in another way than by an
+    assertion, or if the file of the team makes a mistake.
     """
     process = UniverseProcess(team.setting, schedule, session_id=session_id)
     seen, order = process.injection.seen, process.injection.order
@@ -76,7 +80,9 @@ def run_universe(
             except RestlessError:
                 told = f"it still does something after {most_rounds:,} rounds of the event loop"
                 found.append(Violation(invariant=RESTLESS, message=told))
-            else:
+            if team.mistakes:
+                raise team.mistakes[0]
+            if not found:
                 found += violations(team.invariants, log)
         if expects:
             found += [Violation(invariant=EXPECTED, message=each) for each in seen.unmet]
@@ -96,6 +102,8 @@ def run_universe(
         digest=_digest(log.entries),
         seconds=seconds,
         rounds=rounds,
+        completed=len(log.tasks(state=TaskState.COMPLETED)),
+        failures=tuple(f"{task.agent_id}: {task.error.message}" for task in log.tasks() if task.error is not None),
     )
 
 

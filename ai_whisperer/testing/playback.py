@@ -7,27 +7,30 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar, cast
-
-import msgspec
+from typing import cast
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notification import Notification
-from ai_whisperer.domain.tasks import Failure
 from ai_whisperer.errors import (
     InvalidInputError,
-    ModelError,
     ModelRefusedError,
-    ModelServerError,
     RecordingError,
     ToolError,
 )
 from ai_whisperer.models.base import ModelFactory, ModelRequest
 from ai_whisperer.models.catalog import resolve
-from ai_whisperer.replay.recording import Ignored, Recording, Scrub, read_recording, record, write_recording
-from ai_whisperer.replay.recording.answering import Prompter, StandIn
+from ai_whisperer.replay.recording import UNPLAYED, Ignored, Recording, Scrub, read_recording, record, write_recording
+from ai_whisperer.replay.recording.answering import (
+    Chance,
+    Prompter,
+    StandIn,
+    actual_reply,
+    actual_result,
+    by_key,
+    error_of,
+)
 from ai_whisperer.replay.recording.asking import Asking, digest_of
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import FORMAT, Header, Reply, Result
@@ -40,8 +43,6 @@ from ai_whisperer.testing.real_calls import RealCalls
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
-_Line = TypeVar("_Line", Reply, Result)
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _MOST = 1_000_000
 _NOTHING = Recording(header=Header(format=FORMAT, version="", session="", first=1, last=0, began_at=0.0))
 
@@ -55,6 +56,10 @@ class Mode(StrEnum):
     ONCE = "once"
     NEW = "new"
     ALL = "all"
+
+
+Writers = dict[Path, str]
+"""By path, the test that has made a recording in this run."""
 
 
 class NotRecordedError(AssertionError):
@@ -82,14 +87,22 @@ class Playback:
         models: ModelFactory = resolve,
         ignore: Iterable[Ignored] = (),
         scrub: Scrub | None = None,
+        writers: Writers | None = None,
+        test: str = "",
     ) -> None:
         """`models` are asked for real where the mode lets them. What of requests is in `ignore` is not compared.
 
+        What one of the `writers` of this run has recorded is only played by others: `test` is the name of this one.
         Raises `RecordingError` if there is no recording and none may be made, or if it cannot be read.
         """
         self.path = path
         chosen = checked_mode(mode)
         is_there = path.exists()
+        self._writers = {} if writers is None else writers
+        self._test = test
+        self._writer = self._writers.get(path.resolve())
+        if self._writer is not None:
+            chosen = Mode.NONE
         if chosen is Mode.NONE and not is_there:
             raise RecordingError(
                 f"There is no recording '{path}', and nothing may be asked for real. Record it: --recordings=once, or "
@@ -103,7 +116,10 @@ class Playback:
         self._calls: Counter[str] = Counter()
         recording = read_recording(path) if is_there and chosen is not Mode.ALL else _NOTHING
         self.recording = recording
-        self._replies, self._results = _by_key(recording.replies), _by_key(recording.results)
+        self._replies: dict[str, list[Reply]] = {}
+        for reply in recording.replies:
+            self._replies.setdefault(reply.key, []).append(reply)
+        _, self._results = by_key(recording)
         self._alignment = Alignment(recording)
         self._asking = Asking(self.causal)
         self._comparison = RequestComparison(recording, frozenset(ignore))
@@ -149,18 +165,19 @@ class Playback:
             return None
         if reply is None or reply.interrupted:
             await _never()
-        elif reply.error is not None:
-            raise _error_of(reply, reply.error)
-        elif reply.answer is not None:
-            return _changed(reply.answer, self._alignment.actual)
-        return Answer()
+            return Answer()
+        if reply.error is not None:
+            raise error_of(reply, Chance(0))
+        return actual_reply(reply, self._alignment.actual).answer or Answer()
 
     def real_answer(self, request: ModelRequest, model: str) -> Answer:
         """What the model of that name says for real, in real time; raises a `ModelError`."""
         return self._real.answer(model, request)
 
-    async def result_of(self, tool: Tool, arguments: str, context: ToolContext) -> ToolResult:
-        """What was recorded for the call; or what it brings for real."""
+    async def result_of(
+        self, tool: Tool, arguments: str, context: ToolContext, *, on_run: Callable[[], None] = lambda: None
+    ) -> ToolResult:
+        """What was recorded for the call; or what it brings for real, and `on_run` is called before."""
         result, difference = self._recorded_result(tool, arguments, context)
         if difference is not None:
             if not self._may_ask:
@@ -168,13 +185,14 @@ class Playback:
             self.asked_for_real += 1
             if isinstance(tool, StandIn):
                 raise ToolError(f"There are no programs and no network in virtual time: {tool.name} was not called.")
+            on_run()
             if tool.callee.is_async and not tool.takes_context:
                 return self._real.run(tool.call(arguments, context))
             return await tool.call(arguments, context)
         if result is None or result.result is None:
             await _never()  # the process died in the call
             return ToolResult(content="")
-        return _changed(result.result, self._alignment.actual)
+        return actual_result(result.result, self._alignment.actual)
 
     def stand_ins(self, provided: Container[str]) -> list[Tool]:
         """What was recorded of built-in tools that reach the machine: they cannot be used in virtual time."""
@@ -188,11 +206,21 @@ class Playback:
         return self._clean(self._alignment.recorded(text))
 
     def keep(self, folder: Path, tools: Iterable[Tool], *, session_id: str) -> None:
-        """Write the recording of the session in a folder, if something in it is new; raises `RecordingError`."""
+        """Write the recording of the session in a folder, if something in it is new; raises `RecordingError`.
+
+        One that does not play as it was takes the place of no other.
+        """
         if self.asked_for_real:
             taken = asyncio.run(_taken(folder, tools, session_id, self._scrub))
+            unplayed = next((note for note in taken.header.notes if note.startswith(UNPLAYED)), None)
+            if unplayed is not None and self.path.exists():
+                raise RecordingError(
+                    f"The recording '{self.path}' stays as it was, and the new one was not written. {unplayed} Let the "
+                    "test do nothing that is another thing each time; or delete the file first, and record it anew."
+                )
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_recording(taken, self.path)
+            self._writers[self.path.resolve()] = self._test
 
     def close(self) -> None:
         self._real.close()
@@ -226,23 +254,23 @@ class Playback:
         return None, Difference(kind="call", place=place, what=what)
 
     def _fault(self, difference: Difference) -> NotRecordedError:
-        fault = NotRecordedError(
-            f"{difference.sentence} (in {self.path.name}) If it is to be so, record it: --recordings=new for what is "
-            f"missing or has changed, --recordings=all for everything.\n{difference.diff}".rstrip()
-        )
+        if self._writer is None:
+            advice = (
+                "If it is to be so, record it: --recordings=new for what is missing or has changed, --recordings=all "
+                "for everything."
+            )
+        else:
+            advice = (
+                f"It was recorded in this run, by {self._writer}, and has the session of one test: give this one a "
+                "recording of its own, with another path in the marker."
+            )
+        fault = NotRecordedError(f"{difference.sentence} (in {self.path.name}) {advice}\n{difference.diff}".rstrip())
         self.faults.append(fault)
         return fault
 
     def _clean(self, text: str) -> str:
         text = self._redact(text)
         return text if self._scrub is None else self._scrub(text)
-
-
-def _by_key(lines: Iterable[_Line]) -> dict[str, list[_Line]]:
-    found: dict[str, list[_Line]] = {}
-    for line in lines:
-        found.setdefault(line.key, []).append(line)
-    return found
 
 
 def _reply_among(replies: Sequence[Reply], attempt: int) -> Reply | None:
@@ -252,24 +280,8 @@ def _reply_among(replies: Sequence[Reply], attempt: int) -> Reply | None:
     return next(iter(following or whole[-1:] or replies[-1:]), None)
 
 
-def _error_of(reply: Reply, failure: Failure) -> ModelError:
-    """The failure that was recorded; the request is made again after it if it was then."""
-    if reply.wait_seconds is None:
-        error: ModelError = ModelRefusedError(failure.message)
-    else:
-        wait = reply.retry_after_seconds or reply.wait_seconds
-        error = ModelServerError(failure.message, retry_after_seconds=wait)
-    error.code = failure.code
-    return error
-
-
 async def _never() -> None:
     await asyncio.get_running_loop().create_future()
-
-
-def _changed(value: _Struct, change: Callable[[str], str]) -> _Struct:
-    """The record with its texts changed."""
-    return msgspec.json.decode(change(msgspec.json.encode(value).decode()), type=type(value))
 
 
 async def _taken(folder: Path, tools: Iterable[Tool], session_id: str, scrub: Scrub | None) -> Recording:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ _SEEDED = "team_seed"
 _SHOWN_EVENTS = 60
 _TEAM = pytest.StashKey["Team"]()
 _PASSED = pytest.StashKey[bool]()
+_WRITERS = pytest.StashKey[dict[Path, str]]()
 _SETTINGS = ("mode", "ignore", "scrub")
 _MODES = ("none", "once", "new", "all")
 
@@ -92,7 +94,7 @@ def team(request: pytest.FixtureRequest, team_seed: int) -> Iterator[Team]:
     try:
         yield made
     finally:
-        made.close(keep=request.node.stash.get(_PASSED, False))
+        _close(made, keep=request.node.stash.get(_PASSED, False))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -113,6 +115,18 @@ def pytest_runtest_makereport(
     return report
 
 
+def _close(team: Team, *, keep: bool) -> None:
+    from ai_whisperer.errors import RecordingError
+
+    wrong = None
+    try:
+        team.close(keep=keep)
+    except RecordingError as error:
+        wrong = error.message
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
+
+
 def _playback_of(request: pytest.FixtureRequest) -> Playback | None:
     """The recording that the nearest marker names."""
     marker = request.node.get_closest_marker("recording")
@@ -124,7 +138,14 @@ def _playback_of(request: pytest.FixtureRequest) -> Playback | None:
     try:
         path, settings = _recording_in(*marker.args, **marker.kwargs)
         mode = settings.pop("mode", "none")
-        return Playback(request.path.parent / path, request.config.getoption("--recordings") or mode, **settings)
+        writers = request.config.stash.setdefault(_WRITERS, {})
+        return Playback(
+            request.path.parent / path,
+            request.config.getoption("--recordings") or mode,
+            writers=writers,
+            test=request.node.name,
+            **settings,
+        )
     except (InvalidInputError, TypeError) as error:
         wrong = str(error)
     pytest.fail(f"The marker `recording` of {request.node.name}: {wrong}", pytrace=False)
@@ -157,6 +178,11 @@ def _wrong_with(settings: dict[str, Any]) -> str | None:
     """What a marker says that cannot be, in words."""
     if "" in settings:
         return "The marker `team` takes settings by name: @pytest.mark.team(seeds=20)."
+    if "recording" in settings:
+        return (
+            "The marker `team` has no recording; there is a marker for that: "
+            f"@pytest.mark.recording({settings['recording']!r})."
+        )
     for name, least in (("seed", 0), ("seeds", 1)):
         value = settings.get(name, least)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -9,6 +9,7 @@ import msgspec
 
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.tools.function import AnyFunction, Tool, ToolContext, as_tools
+from ai_whisperer.tools.wrapping import WrappedTool
 
 if TYPE_CHECKING:
     from ai_whisperer.testing.playback import Playback
@@ -65,23 +66,24 @@ class WatchedTools:
             self.faults.append(fault)
 
 
-class WatchedTool(Tool):
+class WatchedTool(WrappedTool):
     """Like the tool that it watches."""
 
-    __slots__ = ("_inner", "_watch")
+    __slots__ = ("_watch",)
 
     def __init__(self, inner: Tool, watch: WatchedTools) -> None:
-        for name in Tool.__slots__:
-            setattr(self, name, getattr(inner, name))
-        self._inner = inner
+        super().__init__(inner)
         self._watch = watch
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
-        self._watch.note(self, arguments, context)
+        def note() -> None:
+            self._watch.note(self, arguments, context)
+
         try:
             if self._watch.playback is not None:
-                return await self._watch.playback.result_of(self._inner, arguments, context)
-            return await self._inner.call(arguments, context)
+                return await self._watch.playback.result_of(self.inner, arguments, context, on_run=note)
+            note()
+            return await self.inner.call(arguments, context)
         except Exception as error:
             self._watch.note_failure(self, error, context)
             raise

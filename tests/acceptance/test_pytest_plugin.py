@@ -137,6 +137,51 @@ def test_a_recording_is_made_when_it_is_wanted_and_asked_alone_afterwards(pytest
     assert pytester.runpytest_inprocess("--recordings=nwe").ret == pytest.ExitCode.USAGE_ERROR
 
 
+SHARED = """
+import pytest
+
+pytestmark = [pytest.mark.recording("shared.wrec"), pytest.mark.team(model="scripted:rules.yaml")]
+
+def test_one(team):
+    team.agent("ann", tools=[])
+    assert team.ask("ann", "One.") == "Hello."
+
+@pytest.mark.team(seeds=2)
+def test_two(team):
+    team.agent("ann", tools=[])
+    assert team.ask("ann", "Two.") == "Hello."
+
+@pytest.mark.team(recording="shared.wrec")
+def test_wrong_marker(team):
+    pass
+"""
+
+
+@pytest.mark.parametrize("mode", ["once", "new", "all"])
+def test_a_recording_has_the_session_of_one_test(pytester: pytest.Pytester, mode: str) -> None:
+    pytester.makepyfile(test_shared=SHARED)
+    pytester.path.joinpath("rules.yaml").write_text("rules: [{text: Hello.}]")
+    run = ("-q", "-p", "no:cacheprovider", f"--recordings={mode}", "-k")
+    result = pytester.runpytest_inprocess(*run, "one or two")
+    result.assert_outcomes(passed=1, failed=2, deselected=1)
+    result.stdout.fnmatch_lines(["*It was recorded in this run, by test_one, * give this one a recording of its own*"])
+    made = pytester.path.joinpath("shared.wrec").read_text()
+    assert "One." in made
+    assert "Two." not in made
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-k", "one").assert_outcomes(passed=1, deselected=3)
+    pytester.path.joinpath("shared.wrec").unlink()
+    pytester.runpytest_inprocess(*run, "two").assert_outcomes(passed=2, deselected=2)
+
+
+def test_a_recording_in_the_marker_of_a_team_is_sent_to_the_other_marker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_shared=SHARED)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-k", "wrong")
+    result.assert_outcomes(errors=1, deselected=3)
+    result.stdout.fnmatch_lines(["*The marker `team` has no recording*: @pytest.mark.recording('shared.wrec').*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*TypeError*")
+
+
 def test_the_plugin_loads_nothing_before_a_test_uses_it() -> None:
     program = (
         "import sys, ai_whisperer.testing.plugin; print([m for m in ('msgspec', 'apsw', 'yaml') if m in sys.modules])"

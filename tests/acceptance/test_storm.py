@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ai_whisperer.cli import storming as cli_storming
 from ai_whisperer.cli.main import main
+from ai_whisperer.errors import StormError
+from ai_whisperer.storm import storming
 from tests.acceptance.command_stage import Whisperer, serving
 
 STORM = Path(__file__).parents[2] / "examples" / "storm"
@@ -66,6 +69,66 @@ def test_the_session_of_a_failure_is_one_that_a_server_shows(here: Path, capsys:
     assert {task["agentId"] for task in tasks} == {"ann", "ben"}
     assert (listed["sessionId"], listed["title"]) == (session, f"storm: {TWICE}")
     assert '"tool": "pay"' in log
+
+
+def test_a_schedule_and_a_session_that_are_kept_are_not_written_over(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = Told(capsys, str(STORM / "invoice.txt"), "--seeds", "10", "--keep", "kept", "-o", "found/here")
+    assert (first.code, first.err) == (1, "")
+    file = here / "found" / "here" / f"storm-invoice-{TWICE}.json"
+    as_found = file.read_bytes()
+
+    again = Told(capsys, str(STORM / "invoice.txt"), "--seeds", "10", "--keep", "kept", "-o", "found/here")
+    assert (again.code, again.err) == (1, "")
+    assert list(file.parent.iterdir()) == [file]  # it is the same schedule
+    assert f"--session storm-{TWICE}-2" in again.out
+
+    kept = b"// my own words\n" + as_found
+    file.write_bytes(kept)
+    other = Told(capsys, str(STORM / "invoice.txt"), "--seeds", "10", "--keep", "kept", "-o", "found/here")
+    assert (other.code, other.err) == (1, "")
+    numbered = file.with_stem(f"{file.stem}-2")
+    assert (file.read_bytes(), numbered.read_bytes()) == (kept, as_found)
+    assert f"--replay {numbered.relative_to(here)}" in other.out
+
+    replayed = Told(capsys, "--replay", str(numbered), "--keep", "kept", "--json")
+    assert (replayed.code, json.loads(replayed.out)["session"]) == (1, f"storm-{TWICE}-4")
+
+
+@pytest.mark.parametrize("option", ["--output", "--keep"])
+def test_a_folder_that_cannot_be_one_is_told_before_a_universe_is_run(
+    here: Path, capsys: pytest.CaptureFixture[str], option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "file").write_text("no folder")
+    monkeypatch.setattr(storming, "run_universe", lambda *_, **__: pytest.fail("a universe was run"))
+    ran = Told(capsys, str(STORM / "invoice.txt"), option, "file")
+    assert (ran.code, ran.out) == (1, "")
+    assert "cannot be written to file: File exists. Give another folder." in ran.err
+
+
+def test_a_data_folder_that_a_server_has_is_told_before_a_universe_is_run(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storming, "run_universe", lambda *_, **__: pytest.fail("a universe was run"))
+    with serving(here / "kept"):
+        ran = Told(capsys, str(STORM / "invoice.txt"), "--keep", "kept")
+    assert (ran.code, ran.out) == (1, "")
+    assert "Sessions cannot be kept in kept: " in ran.err
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_the_report_is_told_though_its_schedule_cannot_be_written(
+    here: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> Path:
+        raise StormError("The schedule cannot be written: No space left on device.")
+
+    monkeypatch.setattr(cli_storming, "write_found", full)
+    ran = Told(capsys, str(STORM / "invoice.txt"), "--seeds", "10", *options)
+    assert (ran.code, "No space left on device" in ran.err) == (1, True)
+    assert TWICE in ran.out
+    assert list(here.iterdir()) == []
 
 
 def test_a_storm_in_which_all_holds_leaves_with_0_and_tells_programs_too(

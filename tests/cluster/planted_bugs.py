@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ai_whisperer.cluster import beating, judging
+from ai_whisperer.cluster import judging
 from ai_whisperer.domain.nodes import Seen
 from ai_whisperer.server.held_sessions import HeldSessions
 from ai_whisperer.store.postgresql.lane import Fence
@@ -110,11 +110,6 @@ def judging_by_the_clock() -> None:
     put(judging, "forgiven", lambda known: known)
 
 
-def told_from_memory() -> None:
-    """A node that was frozen answers before it asks whether it is one."""
-    put(beating.Beating, "is_sure", property(lambda _: True))
-
-
 _TWO = ("a", "b")
 _WRITTEN_TWICE = "wrote what was there already"
 _THAWED_AS_IT_IS_TAKEN = Schedule(155, _TWO, (Act(0.3, Kind.FREEZE, "a", 3.4),))
@@ -141,8 +136,5 @@ PLANTED_BUGS = {
         judging_by_the_clock,
         _SILENT_AROUND_A_CRASH,
         "was taken for dead without a cause",
-    ),
-    "told-from-memory": PlantedBug(
-        told_from_memory, Schedule(155, _TWO, (Act(0.3, Kind.FREEZE, "a", 4.5),)), "had been told"
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import pytest
@@ -92,16 +92,33 @@ def _deaf_to(what: str) -> Plant:
     return plant
 
 
-PLANTED_BUGS: tuple[Plant, ...] = (
-    sync_the_log_at_checkpoints_only,
-    sync_nothing,
-    tell_before_the_commit,
-    go_on_after_a_commit_that_failed,
-    keep_a_rollback_journal,
-    note_before_the_commit,
-    claim_what_is_deleted,
-    forget_to_sync_the_folder_of_the_data,
-    _deaf_to("wal"),
-    _deaf_to("database"),
-    _deaf_to("folder"),
-)
+class PlantedBug(NamedTuple):
+    """A bug, the sign by which it is caught, and the seed at which it showed, where the search begins.
+
+    Whatever changes a run may change these seeds.
+    """
+
+    plant: Plant
+    sign: str
+    shows_at: int = 0
+
+
+_TOLD_IS_LOST = "notifications that were told are lost"
+_ACKNOWLEDGED_IS_LOST = "has lost what was acknowledged"
+
+PLANTED_BUGS = {
+    bug.plant.__name__: bug
+    for bug in (
+        PlantedBug(sync_the_log_at_checkpoints_only, _TOLD_IS_LOST),
+        PlantedBug(sync_nothing, _TOLD_IS_LOST),
+        PlantedBug(tell_before_the_commit, _TOLD_IS_LOST),
+        PlantedBug(go_on_after_a_commit_that_failed, "the log has a gap", 7),
+        PlantedBug(keep_a_rollback_journal, _ACKNOWLEDGED_IS_LOST, 1),
+        PlantedBug(note_before_the_commit, _ACKNOWLEDGED_IS_LOST),
+        PlantedBug(claim_what_is_deleted, _ACKNOWLEDGED_IS_LOST, 3),
+        PlantedBug(forget_to_sync_the_folder_of_the_data, _TOLD_IS_LOST),
+        PlantedBug(_deaf_to("wal"), "what was acknowledged last in this folder"),
+        PlantedBug(_deaf_to("database"), "is damaged or not a database"),
+        PlantedBug(_deaf_to("folder"), "its write-ahead log 'whisperer.db-wal' is"),
+    )
+}

@@ -13,16 +13,14 @@ from collections import Counter
 import pytest
 
 from ai_whisperer.testing.power_vfs import KINDS, Interruption
-from tests.planted import Caught, search, searched
+from tests.planted import Caught, SignedSearch, search, searched
 from tests.power.lives import LIVES, PowerLives
-from tests.power.planted_bugs import PLANTED_BUGS, Plant
+from tests.power.planted_bugs import PLANTED_BUGS
 from tests.simulation.chaos import failure_in
 
 CUTS = int(os.environ.get("WHISPERER_TEST_POWER_CUTS", "100"))
 FIRST_SEED = int(os.environ.get("WHISPERER_TEST_POWER_SEED", "0"))
 _SEEDS_FOR_A_PLANTED_BUG = 60
-_SHOWS_AT = {"go_on_after_a_commit_that_failed": 7, "claim_what_is_deleted": 3, "keep_a_rollback_journal": 1}
-"""The seeds at which rare ones showed, where the search begins. Whatever changes a run may change these."""
 
 
 def test_no_power_cut_loses_or_repeats_what_was_told() -> None:
@@ -78,9 +76,10 @@ def test_a_seed_replays_exactly() -> None:
 
 
 @pytest.mark.planted("power cuts", unit="seed")
-@pytest.mark.parametrize("plant", PLANTED_BUGS, ids=lambda plant: plant.__name__)
-def test_a_planted_bug_is_caught(plant: Plant, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
-    plant(monkeypatch)
-    seeds = searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=_SHOWS_AT.get(plant.__name__, 0))
-    found = search(seeds, lambda seed: failure_in(PowerLives(seed).run), caught)
-    assert found, f"{plant.__name__} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds"
+@pytest.mark.parametrize("name", PLANTED_BUGS)
+def test_a_planted_bug_is_caught_by_its_sign(name: str, monkeypatch: pytest.MonkeyPatch, caught: Caught) -> None:
+    bug = PLANTED_BUGS[name]
+    bug.plant(monkeypatch)
+    found = SignedSearch(bug.sign, lambda seed: failure_in(PowerLives(seed).run))
+    is_caught = search(searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=bug.shows_at), found.failure_of, caught)
+    assert is_caught, f"{name} was not caught in {_SEEDS_FOR_A_PLANTED_BUG} seeds {found.told}"

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.domain.conversation import Answer
-from ai_whisperer.errors import InvalidInputError, RecordingError
+from ai_whisperer.errors import InvalidInputError, ModelRefusedError, ModelServerError, RecordingError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.replay.recording import read_recording, record, session_store, write_recording
+from ai_whisperer.replay.recording import (
+    UNPLAYED,
+    Recording,
+    read_recording,
+    record,
+    session_store,
+    write_recording,
+)
+from ai_whisperer.testing import playback
 from ai_whisperer.testing.playback import NotRecordedError, Playback
 from ai_whisperer.testing.team import Team
 from ai_whisperer.testing.words import Speaker, UnsaidError, call
@@ -58,7 +68,7 @@ def test_what_was_recorded_is_answered_without_models_and_tools(tmp_path: Path) 
     with team_of(shop, tmp_path, "none") as team:
         assert team.ask("clerk", "Pay 7") == "Paid: receipt 1"
         assert [each.arguments for each in team.calls("pay")] == [{"invoice": "7"}]
-        assert len(team.runs("pay")) == 1
+        assert team.runs("pay") == []
     assert (shop.paid, shop.asked) == ([], 0)
 
 
@@ -80,6 +90,8 @@ def test_new_asks_for_what_is_missing_and_keeps_the_rest(tmp_path: Path) -> None
     with team_of(shop, tmp_path, "new") as team:
         assert team.ask("clerk", "Pay 7") == "Paid: receipt 1"
         assert team.ask("clerk", "Pay 8") == "Paid: receipt 1"
+        assert [each.arguments for each in team.runs("pay")] == [{"invoice": "8"}]
+        assert len(team.calls("pay")) == 2
     assert (shop.paid, shop.asked) == (["8"], 2)
     with team_of(Shop(), tmp_path, "none") as team:
         assert [team.ask("clerk", f"Pay {each}") for each in "78"] == ["Paid: receipt 1"] * 2
@@ -91,6 +103,26 @@ def test_all_records_anew(tmp_path: Path) -> None:
         team.ask("clerk", "Pay 7")
     with team_of(Shop(), tmp_path, "none") as team:
         assert team.ask("clerk", "Pay 7") == "I will not."
+
+
+def test_a_model_fails_as_it_failed_then_with_the_same_code_and_after_the_same_wait(tmp_path: Path) -> None:
+    def says(request: ModelRequest) -> str:
+        if prompt_of(request) == "Never.":
+            raise ModelRefusedError("I may not.")
+        if request.attempt == 1:
+            raise ModelServerError("Down.", retry_after_seconds=90.0)
+        return "Up again."
+
+    ended = []
+    for mode in ("all", "none"):
+        with team_of(Shop(), tmp_path, mode, words=says) as team:
+            began_at = team.now.timestamp()
+            assert team.ask("clerk", "Go.") == "Up again."
+            assert 90.0 <= team.now.timestamp() - began_at < 100.0
+            task = team.send("clerk", "Never.")
+            ended.append((task.state, task.error))
+    assert ended[0] == ended[1]
+    assert ended[0][1] is not None
 
 
 def test_one_more_agent_or_mail_in_the_test_leaves_the_others_as_they_are(tmp_path: Path) -> None:
@@ -107,7 +139,7 @@ def test_a_recorded_team_is_killed_and_resumes(tmp_path: Path) -> None:
         shop = Shop()
         with team_of(shop, tmp_path, mode) as team:
             task = team.begin("clerk", "Pay 7")
-            team.until(lambda: team.runs("pay"))
+            team.until(lambda: team.calls("pay"))
             team.later("0.5s")
             team.kill_and_restart(down_for="1h")
             ended = team.ended(task)
@@ -136,6 +168,24 @@ def test_a_run_that_fails_leaves_the_recording_as_it_was(tmp_path: Path) -> None
         assert team.ask("clerk", "Pay 8") == "Paid: receipt 1"
         raise UnsaidError
     assert (tmp_path / "shop.wrec").read_bytes() == before
+
+
+def test_a_recording_that_does_not_play_takes_the_place_of_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unplayable(*given: Any, **more: Any) -> Recording:
+        made = await record(*given, **more)
+        return replace(made, header=replace(made.header, notes=(f"{UNPLAYED}request 1 differs.",)))
+
+    monkeypatch.setattr(playback, "record", unplayable)
+    recorded(tmp_path, "7")  # there is none yet
+    before = (tmp_path / "shop.wrec").read_bytes()
+    for mode in ("new", "all"):
+        team = team_of(Shop(), tmp_path, mode)
+        team.ask("clerk", "Pay 8")
+        with pytest.raises(RecordingError, match=r"shop.wrec' stays as it was.* It does not play as it was: request 1"):
+            team.close()
+        assert (tmp_path / "shop.wrec").read_bytes() == before
 
 
 def test_a_real_model_and_a_real_tool_are_asked_in_real_time(tmp_path: Path) -> None:

@@ -9,10 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ai_whisperer import tool
-from ai_whisperer.domain.conversation import Answer
+from ai_whisperer.domain.conversation import Answer, ToolSpec
+from ai_whisperer.domain.definition import Access
 from ai_whisperer.domain.tasks import StepState
+from ai_whisperer.domain.waits import Touch
 from ai_whisperer.errors import InvalidInputError, ModelServerError, ScriptError, StateError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.expecting import UnmetError
@@ -21,7 +24,8 @@ from ai_whisperer.testing.stuck import StuckError
 from ai_whisperer.testing.team import TaskFailedError, Team
 from ai_whisperer.testing.watched_tools import ToolFailedError
 from ai_whisperer.testing.words import MisspeltCallError, UnsaidError, call, calls
-from ai_whisperer.tools.function import ToolContext
+from ai_whisperer.tools.function import Tool, ToolContext
+from ai_whisperer.tools.workplace import Workplace
 
 
 def pay(invoice: str) -> str:
@@ -155,6 +159,69 @@ def test_a_person_allows_and_refuses_and_answers() -> None:
         team.send("clerk", "Ask.")
         team.reply("clerk", "blue")
         assert team.answers("clerk")[-1] == "Blue it is."
+
+
+class Till(Tool):
+    """A tool of a class that decides by itself what it touches, whether it asks, and whether it may be repeated."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        return replace(super().spec, description="Take from the till.")
+
+    def wants_approval(self, arguments: str) -> bool:
+        return "large" in arguments
+
+    def touched_by(self, arguments: str, workplace: Workplace) -> tuple[Touch, ...]:
+        del arguments, workplace
+        return (Touch(resource="till", access=Access.WRITE),)
+
+    def may_repeat(self, arguments: str) -> bool:
+        return "small" in arguments
+
+
+def test_a_tool_of_a_class_of_its_own_is_asked_itself_what_it_touches_and_whether_a_person_is_needed() -> None:
+    busy: list[str] = []
+
+    async def take(what: str) -> str:
+        """Take."""
+        busy.append(what)
+        assert len(busy) == 1, "two are at the till at once"
+        await asyncio.sleep(60)
+        busy.remove(what)
+        return what
+
+    with Team(tools=[Till(take, touches="read till", needs_approval=True)]) as team:
+        for agent in ("ann", "ben"):
+            team.agent(agent)
+            team.says(agent, call("take", what=f"small {agent}"), "Taken.")
+        tasks = [team.begin(agent, "Take.") for agent in ("ann", "ben")]
+        assert [team.ended(task).state for task in tasks] == ["completed", "completed"]
+        tools = {each.name: each.description for each in team.requests("ann")[0].tools}
+        assert tools["take"] == "Take from the till."
+        team.says("ann", call("take", what="large"), "Taken.")
+        assert not team.send("ann", "Take much.").state.ended
+        team.approve("ann")
+        assert team.answers("ann") == ["Taken.", "Taken."]
+
+
+def test_a_tool_of_a_class_of_its_own_is_repeated_after_a_kill_if_it_says_so() -> None:
+    ran: list[str] = []
+
+    async def take(what: str) -> str:
+        """Take."""
+        ran.append(what)
+        await asyncio.sleep(60)
+        return what
+
+    with Team(tools=[Till(take, touches="read till", needs_approval=True)]) as team:
+        team.agent("ann")
+        for what in ("small", "a bit"):
+            team.says("ann", call("take", what=what), "Taken.")
+            task = team.begin("ann", "Take.")
+            team.until(lambda what=what: what in ran)  # type: ignore[misc]
+            team.kill_and_restart()
+            team.ended(task)
+        assert ran == ["small", "small", "a bit"]
 
 
 def test_a_function_of_its_own_belongs_to_its_agent_after_a_kill_too() -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer.errors import ScriptError, StormError, WhispererError
+from ai_whisperer.storm.faults import FailedModel, ModelFailure, Schedule
 from ai_whisperer.storm.invariants import BUILTIN, Invariant, violations
 from ai_whisperer.storm.log import Log
 from ai_whisperer.storm.sources import team_in
+from ai_whisperer.storm.storming import Storm
 
 RULES = "rules:\n  - text: Done.\n"
 TALK = "rules rules.yaml\nagent ann\nann: hello\nexpect ann is Done.\n"
@@ -37,7 +39,8 @@ def written(path: Path, text: str) -> Path:
         ("team.py", "x = 1", "is no team: it has no text called `talk`"),
         ("team.py", "talks = 'agent ann'", "There is 'talks': did you mean that?"),
         ("team.py", "talk = 'agent ann'", "does not say what the models answer"),
-        ("team.py", "talk = 'agent ann'\nanswer = 3", "`answer` has to be a function of the request"),
+        ("team.py", "talk = 'agent ann'\nanswer = 3", "`answer` has to be a plain function of the request"),
+        ("team.py", "talk = 'agent ann'\nasync def answer(request): ...", "`answer` has to be a plain function"),
         ("team.py", "talk = 'agent ann'\nrules = 3", "`rules` has to be the path of a file with rules"),
         ("team.py", "talk = 'agent ann\\nagnt ben'\nanswer = str", "talk, line 2: 'agnt' is nothing"),
         ("team.py", "talk = 'agent ann'\nrules = 'none.yaml'", "cannot be read"),
@@ -51,6 +54,40 @@ def test_a_file_that_is_no_team_is_told(folder: Path, name: str, text: str, told
         team_in(path)
     assert str(path) in error.value.message
     assert told in error.value.message
+
+
+ASKS = "from ai_whisperer.errors import ModelServerError\ntalk = 'agent ann\\nann: hello'\ndef answer(request):\n    "
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return None", "`answer` returned nothing when ann was asked; a text or an Answer is needed"),
+        ("return 3", "`answer` returned int when ann was asked"),
+        ("return request.nothing", r"`answer` failed: AttributeError: .*nothing.* \(line 4\)"),
+        ("assert False, 'no'", r"`answer` failed: AssertionError: no \(line 4\)"),
+        ("raise ModelServerError('down')", r"no task is completed, though nothing goes wrong.* ann: "),
+    ],
+)
+def test_an_answer_that_is_none_stops_the_storm(folder: Path, body: str, told: str) -> None:
+    path = written(folder / "team.py", ASKS + body)
+    with pytest.raises(StormError, match=told) as error:
+        Storm(team_in(path))
+    assert str(path) in error.value.message
+
+
+def test_an_answer_that_is_none_in_some_universe_stops_the_storm(folder: Path) -> None:
+    body = "return 'x' if request.attempt == 1 else None"
+    storm = Storm(team_in(written(folder / "team.py", ASKS + body)))
+    failed = FailedModel(agent="ann", request=1, failure=ModelFailure.RATE_LIMIT)
+    with pytest.raises(StormError, match="`answer` returned nothing when ann was asked"):
+        storm.outcome(Schedule(faults=(failed,)))
+
+
+def test_a_team_that_has_nothing_to_do_is_told(folder: Path) -> None:
+    path = written(folder / "talk.txt", "rules rules.yaml\nagent ann\nwait 1s\n")
+    with pytest.raises(StormError, match=r"talk\.txt: no task is completed, though nothing goes wrong"):
+        Storm(team_in(path))
 
 
 def test_a_file_that_is_not_there_is_told(folder: Path) -> None:

@@ -63,7 +63,7 @@ def storm(
     hold is shrunk to a small schedule of faults, in a file that --replay plays again. It leaves with 0 if all holds,
     else with 1.
     """
-    from ai_whisperer.cli.storming import keep_findings, replayed, tell_report, write_findings
+    from ai_whisperer.cli.storming import check_places, keep_all, replayed, tell_report
     from ai_whisperer.storm.sources import team_in
     from ai_whisperer.storm.storming import Storm, Terms, run_storm
 
@@ -74,12 +74,14 @@ def storm(
     if file is None:
         return 2
     kinds = _kinds(faults)
+    check_places(output, keep)
     storm = Storm(team_in(file, invariants=invariants or ()), Terms(kinds=kinds, expects=expect))
     with _progress(call, seeds) as tell:
         report = run_storm(storm, range(first, first + seeds), jobs=jobs, on_progress=tell)
-    files = write_findings(storm, report, output)
-    kept = {} if keep is None else keep_findings(storm, report.findings, keep)
-    tell_report(call, report, files=files, kept=kept, folder=keep)
+    kept = keep_all(storm, report, output=output, keep=keep)
+    tell_report(call, report, kept=kept, folder=keep)
+    if kept.trouble is not None:
+        raise kept.trouble
     return 1 if report.findings else 0
 
 
