@@ -35,8 +35,8 @@ class Choices(Struct, frozen=True, kw_only=True):
         others = [flag for flag in self.given if flag not in ("--update", "--agents")]
         if self.update and others:
             raise InvalidInputError(
-                f"--update cannot be combined with {', '.join(others)}: it rewrites a recording with what is asked now, "
-                "and its answers and results stay as they were recorded. Leave one of them out."
+                f"--update cannot be combined with {', '.join(others)}: it rewrites a recording with what is asked "
+                "now, and its answers and results stay as they were recorded. Leave one of them out."
             )
 
     @property

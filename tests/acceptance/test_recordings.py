@@ -165,6 +165,9 @@ def test_tools_of_the_project_that_are_gone_renamed_new_or_broken_are_told(
     ran = run("replay", "team.wrec")
     assert (ran.code != 0, told in ran.out + ran.err) == (True, True), ran
     assert run("replay", "team.wrec", "--ignore", "tools").code == 0
+    can_be_kept = told == "the tools differ"
+    assert (run("replay", "team.wrec", "--update").code == 0) is can_be_kept
+    assert (run("replay", "team.wrec").code == 0) is can_be_kept
 
 
 def test_nothing_is_compared_when_models_answer_and_that_is_told(recording: Path, run: Run) -> None:
