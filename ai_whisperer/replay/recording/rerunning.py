@@ -72,8 +72,8 @@ async def rerun(
     or new is a difference too, and with `live_tools` they are called for real. Without them tools are as recorded.
     `models` answer for real where they are given: then nothing is compared. `agents` are definitions that there are
     now, by agent id: what follows from them is compared with what was recorded. `ignore` names what of requests is not
-    compared. With a `seed` what is ready at the same
-    moment runs in an order of the seed's choice. Raises `RecordingError` if the recording cannot be played here.
+    compared. With a `seed` what is ready at the same moment runs in an order of the seed's choice. Raises
+    `RecordingError` if the recording cannot be played here.
     """
     return await asyncio.to_thread(
         partial(
