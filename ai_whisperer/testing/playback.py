@@ -216,7 +216,7 @@ class Playback:
             if unplayed is not None and self.path.exists():
                 raise RecordingError(
                     f"The recording '{self.path}' stays as it was, and the new one was not written. {unplayed} Let the "
-                    "test do nothing that is another thing each time; or delete the file first, and record it anew."
+                    "test do nothing that is another thing each time; or delete the file first, and record it again."
                 )
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_recording(taken, self.path)
