@@ -27,7 +27,7 @@ class Connection:
         self._chance = chance
         self._reconnect_seconds = reconnect_seconds
         self._link: Link | None = None
-        self._connecting: asyncio.Task[Link] | None = None
+        self._connecting: asyncio.Task[None] | None = None
         self._closed = False
 
     async def open(self) -> None:
@@ -92,7 +92,7 @@ class Connection:
                 return self._link
             if self._connecting is None:
                 self._connecting = asyncio.create_task(self._connect(), name=f"connecting to {self._route.named}")
-                self._connecting.add_done_callback(self._connected)
+                self._connecting.add_done_callback(_looked_at)
             try:
                 await asyncio.shield(self._connecting)
             except (UnreachableError, LinkBrokenError) as error:
@@ -101,21 +101,25 @@ class Connection:
                 self._check_open()
                 raise
 
-    async def _connect(self) -> Link:
-        """Try until it works or patience is at its end."""
-        patience = Patience(self._reconnect_seconds, self._chance)
-        while True:
-            try:
-                return await Link.open(self._route)
-            except (UnreachableError, LinkBrokenError, ClosedError):
-                if patience.is_over:
-                    raise
-                await patience.pause()
+    async def _connect(self) -> None:
+        """Try until it works or patience is at its end.
 
-    def _connected(self, connecting: asyncio.Task[Link]) -> None:
-        self._connecting = None
-        if not connecting.cancelled() and connecting.exception() is None:
-            self._link = connecting.result()
+        It takes its place by itself: a callback would come later than somebody who is about to look, who would find
+        neither a link nor anything to wait for.
+        """
+        patience = Patience(self._reconnect_seconds, self._chance)
+        try:
+            while True:
+                try:
+                    self._link = await Link.open(self._route)
+                except (UnreachableError, LinkBrokenError, ClosedError):
+                    if patience.is_over:
+                        raise
+                    await patience.pause()
+                else:
+                    return
+        finally:
+            self._connecting = None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -132,6 +136,12 @@ class Connection:
             f"{method.name} {outcome}. Check that the server is running.",
             was_sent=was_sent,
         )
+
+
+def _looked_at(connecting: asyncio.Task[None]) -> None:
+    """Whoever waited for it may be gone."""
+    if not connecting.cancelled():
+        connecting.exception()
 
 
 def _read(method: Method[P, R], answer: bytes) -> R:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import urllib.error
 import urllib.request
 from contextlib import AsyncExitStack, suppress
 from itertools import count
@@ -20,6 +21,7 @@ from tests.postgresql import free_port
 from tests.proxy import Proxy
 
 _RESTART_SECONDS = 0.2
+_LOOK_SECONDS = 0.05
 _SHOWN_LINES = 60
 _SHOWN_CHARACTERS = 600
 _REFUSED = "another process has taken over"
@@ -124,9 +126,14 @@ class Node:
                 os.kill(self._pid, number)
 
     async def sessions_held(self) -> int:
-        """How many sessions it takes to be its own."""
+        """How many sessions it takes to be its own; waits for it if it is about to start again."""
         asking = urllib.request.Request(f"{self.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})  # noqa: S310
-        told = await asyncio.to_thread(lambda: urllib.request.urlopen(asking, timeout=9).read().decode())  # noqa: S310
+        told = ""
+        while not told:
+            try:
+                told = await asyncio.to_thread(lambda: urllib.request.urlopen(asking, timeout=9).read().decode())  # noqa: S310
+            except (urllib.error.URLError, ConnectionError):
+                await asyncio.sleep(_LOOK_SECONDS)
         found = re.search(r"^whisperer_node_sessions (\S+)$", told, re.MULTILINE)
         assert found, told
         return int(float(found[1]))
