@@ -82,8 +82,13 @@ def findings_in(found: Found, told: Told) -> Iterator[str]:
     for session_id, writer_id, node in found.placements:
         if writer_id is not None and node is None:
             yield f"{session_id} is at a node that is gone"
+    yield from wrong_with_places(found, told.held)
+
+
+def wrong_with_places(found: Found, held: Mapping[str, int]) -> Iterator[str]:
+    """Nodes that take other sessions to be theirs than are placed there: while one is on its way, that may be."""
     placed = Counter(node for _, _, node in found.placements)
-    for name, count in told.held.items():
+    for name, count in held.items():
         if placed[name] != count:
             yield f"node {name} takes {count} sessions to be its own, and has {placed[name]}"
 

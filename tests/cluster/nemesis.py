@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ai_whisperer.client import Client
-from tests.cluster.findings import Found, Told, calls_in, findings_in
+from tests.cluster.findings import Found, Told, calls_in, findings_in, wrong_with_places
 from tests.cluster.herd import Herd, Node, Zygote
 from tests.cluster.planted_bugs import PLANTED_BUGS
 from tests.cluster.schedule import Act, Kind, Schedule, drawn
@@ -32,6 +32,7 @@ PATIENCE_SECONDS = 45.0
 """So long a run may take, from the first fault until all is done."""
 _LOOK_SECONDS = 0.05
 _DRAINED_SECONDS = 4.0
+_AT_REST_SECONDS = 10.0
 _RECONNECT_SECONDS = 60.0
 
 
@@ -107,7 +108,7 @@ class Run:
                 async with asyncio.timeout(self._patience_seconds):
                     await self._under_faults(herd, users, address)
                     logs = await users.logs()
-                    held = {name: await node.sessions_held() for name, node in herd.nodes.items()}
+                    found, held = await _at_rest(herd, address)
             except TimeoutError:
                 for node in herd.nodes.values():
                     node.signal(signal.SIGUSR1)
@@ -117,7 +118,7 @@ class Run:
                 condemned = {pid for node in herd.nodes.values() for pid in node.condemned}
                 calls = calls_in(self._folder / "calls", without=condemned)
                 told = Told(users.accepted, users.followers, logs, calls, held)
-                self._findings += findings_in(await Found.at(address), told)
+                self._findings += findings_in(found, told)
             self._findings += users.findings
         for node in herd.nodes.values():
             node.look()
@@ -205,6 +206,17 @@ class Run:
             else:
                 crash = act.kind is Kind.CRASH_DATABASE
                 await asyncio.to_thread(self._database.restart, crash=crash, down_seconds=act.seconds)
+
+
+async def _at_rest(herd: Herd, address: str) -> tuple[Found, dict[str, int]]:
+    """What there is, and how many sessions nodes hold, once both agree; or what they are after a while."""
+    until = time.monotonic() + _AT_REST_SECONDS
+    while True:
+        held = {name: await node.sessions_held() for name, node in herd.nodes.items()}
+        found = await Found.at(address)
+        if not any(wrong_with_places(found, held)) or time.monotonic() > until:
+            return found, held
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def _lengths(address: str) -> dict[str, int] | None:
