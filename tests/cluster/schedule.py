@@ -86,10 +86,15 @@ class Schedule(NamedTuple):
     acts: tuple[Act, ...]
 
     def may_condemn(self, node: str) -> bool:
-        """Whether others may take the node for dead: it is without a connection, or cannot beat, or only late."""
+        """Whether others may take the node for dead: it is without a connection, or cannot beat, or only late.
+
+        One whose connection is cut counts as ended sooner than one that is silent, so it must get another at once.
+        """
         acts = [act for act in self.acts if act.node == node]
+        kinds = {act.kind for act in acts}
         away = sum(act.seconds for act in acts if act.kind in CONDEMNING)
-        return away > _SURELY_ALIVE_SECONDS or any(act.kind is Kind.REFUSE for act in acts)
+        is_cut_off = bool(kinds & {Kind.CUT, Kind.CUT_AFTER}) and away > 0
+        return away > _SURELY_ALIVE_SECONDS or is_cut_off or Kind.REFUSE in kinds
 
     def __str__(self) -> str:
         acts = "\n".join(f"  {act}" for act in self.acts)
