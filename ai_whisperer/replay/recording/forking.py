@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.fork_points import ForkPoints, Told, nearest_points
+from ai_whisperer.core.fork_points import ForkPoints, Told
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.forks import Effects
 from ai_whisperer.domain.sessions import SessionRecord
@@ -53,17 +53,14 @@ async def record_for_fork(
     Raises `RecordingError`, with the nearest numbers that work if the session cannot be forked there.
     """
     rows = await read_rows(store, session_id, last=at)
-    points = fork_points(rows.log)
-    if not points or points[-1] != at:
-        log = [*rows.log, *await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)]
-        near = nearest_points(fork_points(log), at, limit=2)
-        what = "beyond its log" if at > log[-1].seq else "in the middle of a step"
-        error = RecordingError(
-            f"The session cannot be forked at {at}: that is {what}. The nearest numbers that work: "
-            f"{' and '.join(map(str, near)) or 'none'}."
-        )
-        error.data = {"points": near}
-        raise error
+    found = ForkPoints(INSIDE)
+    found.take(rows.log)
+    rest = await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)
+    found.take(rest)
+    if len(rest) < _AHEAD:
+        found.end()
+    if at not in found.points:
+        raise found.refusal(at)
     return replace(digested(taken_of(rows, tools)), unredacted=True)
 
 
