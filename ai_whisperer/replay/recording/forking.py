@@ -71,7 +71,7 @@ def write_fork(
     agents: Mapping[str, AgentDefinition] | None = None,
     effects: Effects = Effects.ASK,
     title: str = "",
-) -> None:
+) -> int:
     """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
 
     `agents` are new definitions by agent id. `effects` is what becomes of calls with effects outside that agents
@@ -111,6 +111,7 @@ def write_fork(
         if run.difference is not None:
             raise RecordingError(f"The session does not play as it was, so it cannot be forked. {run.difference}")
         export_session(disk.folder, session, file)
+        return 0
     finally:
         disk.close()
 
