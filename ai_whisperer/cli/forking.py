@@ -24,11 +24,12 @@ async def forked_here(
     from ai_whisperer.cli.commands.moving import imported
     from ai_whisperer.cli.recordings import tools_here
     from ai_whisperer.core.changes import changed_definitions
-    from ai_whisperer.replay.recording import record_for_fork, session_store, write_fork
+    from ai_whisperer.replay.recording import calls_after, record_for_fork, session_store, write_fork
 
     here = call.settings.values
     async with session_store(here.work or here.data, session, address=here.store) as store:
         recording = await record_for_fork(store, session, at=at, tools=tools_here(call))
+        calls = await calls_after(store, session, at=at) if effects is Effects.RECORDED else []
     agents = changed_definitions({agent.id: agent.definition for agent in recording.agents}, changes)
     _check(call, recording, agents)
     stem = name or f"{session}-fork-{at}"
@@ -36,11 +37,13 @@ async def forked_here(
     with tempfile.TemporaryDirectory(prefix="whisperer-fork-") as folder:
         file = Path(folder, "fork.zip")
         title = f"{session} from {at}"
-        kept = await asyncio.to_thread(lambda: write_fork(recording, file, agents=agents, effects=effects, title=title))
+        await asyncio.to_thread(
+            lambda: write_fork(recording, file, agents=agents, effects=effects, calls=calls, title=title)
+        )
         for number in range(1, runs + 1):
             report = await imported(call, file, new_id=stem if runs == 1 else f"{stem}-{number}")
             made.append(report.session_id)
-    return ForkReport(session_id=session, at=at, session_ids=made, effects=effects, recorded_calls=kept)
+    return ForkReport(session_id=session, at=at, session_ids=made, effects=effects, recorded_calls=len(calls))
 
 
 def _check(call: Call, recording: Recording, agents: Mapping[str, AgentDefinition]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ai_whisperer.errors import RecordingError
 
-_GONE = frozenset({"agent.deleted", "thread.deleted", "room.deleted", "session.pruned", "log.erased"})
+GONE = frozenset({"agent.deleted", "thread.deleted", "room.deleted", "session.pruned", "log.erased"})
 """What these take away is not kept, so nothing from there on can be played again."""
 
 
@@ -48,7 +48,7 @@ class ForkPoints:
                 self._first = entry.seq
             if before is not None and (before.cause, before.at) != (entry.cause, entry.at):
                 self.end()
-            if self._end is None and (entry.name in _GONE or self._first > 1):
+            if self._end is None and (entry.name in GONE or self._first > 1):
                 self._end = entry
             if entry.params.get("tool") is not None and entry.params["tool"] not in self._inside:
                 if entry.name == "step.started":
