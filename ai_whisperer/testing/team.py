@@ -31,11 +31,11 @@ from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import Model
 from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
 from ai_whisperer.replay.script import Script
+from ai_whisperer.simulation.loop import EPOCH
 from ai_whisperer.store.base import Store
 from ai_whisperer.testing.process import PATIENCE
 from ai_whisperer.testing.reading import ReadableProcess
 from ai_whisperer.testing.script_place import play_in, script_of, tools_of
-from ai_whisperer.testing.simulation import EPOCH
 from ai_whisperer.testing.stuck import StuckError, settled
 from ai_whisperer.testing.team_settings import Length, seconds_of
 from ai_whisperer.testing.watched_tools import WatchedTools

@@ -40,8 +40,8 @@ from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.simulation import VirtualClock
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
