@@ -44,7 +44,7 @@ from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
 _MOST = 1_000_000
-_NOTHING = Recording(header=Header(format=FORMAT, version="", session="", first=1, last=0, began_at=0.0))
+_NOTHING = Recording(header=Header(format=FORMAT, version="", session="", last=0, began_at=0.0))
 
 
 class Mode(StrEnum):
@@ -232,7 +232,7 @@ class Playback:
         if key is None or reply is None:
             place = self._comparison.place(request.step_id.replace(".", "/", 1), place)
             return None, Difference(kind="request", place=place, what="is asked now and was not recorded.")
-        asked, _ = self._asking.digests(request, key=key)
+        asked = self._asking.digests(request, key=key)
         place = self._comparison.place(key, place)
         return reply, self._comparison.compare(reply, asked, self._asking.bodies, place=place)
 
