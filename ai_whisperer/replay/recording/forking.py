@@ -120,7 +120,7 @@ def write_fork(
                     at=recording.header.last,
                     since=snapshot.last_seq,
                     paths=dict(run.paths.known),
-                    made=dict(run.paths.made),
+                    made=dict(run.paths.counts),
                     calls=list(calls),
                 )
             )
