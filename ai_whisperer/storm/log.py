@@ -57,6 +57,13 @@ class Request(Struct, frozen=True, kw_only=True):
     at: float
 
 
+class ToolFailure(Struct, frozen=True, kw_only=True):
+    """What a tool raised, in words. One that is `meant` is an error made for models to read, such as `ToolError`."""
+
+    told: str
+    meant: bool
+
+
 class Seen(Struct, kw_only=True):
     """What was seen from outside of the session, over all deaths of its process."""
 
@@ -66,6 +73,7 @@ class Seen(Struct, kw_only=True):
     accepted_mails: list[str] = []
     unmet: list[str] = []
     broken: list[str] = []
+    tool_failures: list[ToolFailure] = []
 
 
 class Waiting(Struct, frozen=True, kw_only=True):

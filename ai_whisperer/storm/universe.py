@@ -20,7 +20,7 @@ from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import AnyFault, Schedule
 from ai_whisperer.storm.injecting import MOST_ROUNDS
 from ai_whisperer.storm.invariants import Violation, violations
-from ai_whisperer.storm.log import Log, Waiting
+from ai_whisperer.storm.log import Log, ToolFailure, Waiting
 from ai_whisperer.storm.people import PATIENCE_SECONDS
 from ai_whisperer.storm.process import DiedError, RestlessError, UniverseProcess
 from ai_whisperer.storm.team import StormTeam
@@ -37,7 +37,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     `unmet` are lines of the script that did not get what they expect. `happened` are the faults whose moment came.
     `digest` is that of the log, `seconds` how much virtual time it took, `rounds` how many of the event loop.
-    `completed` is how many tasks were, `failures` why others were not.
+    `completed` is how many tasks were, `failures` why others were not, `tool_failures` what tools raised.
     """
 
     violations: tuple[Violation, ...]
@@ -49,6 +49,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     rounds: int
     completed: int = 0
     failures: tuple[str, ...] = ()
+    tool_failures: tuple[ToolFailure, ...] = ()
 
 
 def run_universe(
@@ -104,6 +105,7 @@ def run_universe(
         rounds=rounds,
         completed=len(log.tasks(state=TaskState.COMPLETED)),
         failures=tuple(f"{task.agent_id}: {task.error.message}" for task in log.tasks() if task.error is not None),
+        tool_failures=tuple(dict.fromkeys(seen.tool_failures)),
     )
 
 
