@@ -13,11 +13,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.errors import StormError
 from ai_whisperer.storm.choosing import schedule_for
 from ai_whisperer.storm.faults import FaultKind, Schedule
 from ai_whisperer.storm.injecting import MOST_ROUNDS
 from ai_whisperer.storm.invariants import BUILTIN, Violation
+from ai_whisperer.storm.log import Absent
 from ai_whisperer.storm.shrinking import shrunk
 from ai_whisperer.storm.stopping import Stopping
 from ai_whisperer.storm.team import TeamSource
@@ -59,7 +61,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """What came of a storm. `invariants` are those that were looked at; `cpu_seconds` is for the universes of seeds.
 
-    `tool_failures` has by what tools raised in how many universes they did: it is told to models, and no finding. One
+    `tool_failures` has by what tools raised in how many universes they did: it is told to models, and no finding.
+    `absent` says which agents and tools invariants ask for that are in no universe. One
     that was `interrupted` has not run all its universes, or has not shrunk all that it found.
     """
 
@@ -72,6 +75,7 @@ class Report(Struct, frozen=True, kw_only=True):
     cpu_seconds: float
     findings: tuple[Finding, ...]
     tool_failures: dict[str, int] = {}
+    absent: tuple[str, ...] = ()
     interrupted: bool = False
 
 
@@ -84,6 +88,7 @@ class _Batch(Struct, frozen=True, kw_only=True):
     cpu_seconds: float
     failures: tuple[Failure, ...]
     tool_failures: dict[str, int]
+    absent: frozenset[Absent]
 
 
 Progress = Callable[[int, int], None]
@@ -190,8 +195,19 @@ def run_storm(
         cpu_seconds=sum(each.cpu_seconds for each in batches),
         findings=tuple(storm.finding(some, is_enough=lambda: stopping.asked > asked) for some in by_invariant.values()),
         tool_failures=dict(sum((Counter(each.tool_failures) for each in batches), Counter())),
+        absent=_told_absent(storm.plain, batches),
         interrupted=stopping.asked > 0,
     )
+
+
+def _told_absent(plain: Outcome, batches: Sequence[_Batch]) -> tuple[str, ...]:
+    """What is in no universe, with what was probably meant."""
+    known = {"agent": plain.shape.requests, "tool": plain.shape.calls}
+    told = []
+    for each in sorted(plain.absent.intersection(*(batch.absent for batch in batches)), key=lambda each: each.name):
+        near = nearest(each.name, known[each.kind])
+        told.append(f"{each.kind} '{each.name}'" + (f" (did you mean '{near}'?)" if near else ""))
+    return tuple(told)
 
 
 def _failed(failures: Sequence[Failure]) -> int:
@@ -240,6 +256,7 @@ def _run(storm: Storm, seeds: Sequence[int], stopping: Stopping | None = None) -
     failures: list[Failure] = []
     tool_failures = Counter[str]()
     universes, faults, virtual = 0, 0, 0.0
+    absent = storm.plain.absent
     for seed in seeds:
         if stopping is not None and stopping.asked:
             break
@@ -248,6 +265,7 @@ def _run(storm: Storm, seeds: Sequence[int], stopping: Stopping | None = None) -
         faults += len(outcome.happened)
         virtual += outcome.seconds
         tool_failures.update({each.told for each in outcome.tool_failures if not each.meant})
+        absent &= outcome.absent
         universes += 1
     return _Batch(
         universes=universes,
@@ -256,6 +274,7 @@ def _run(storm: Storm, seeds: Sequence[int], stopping: Stopping | None = None) -
         cpu_seconds=time.process_time() - begun,
         failures=tuple(failures),
         tool_failures=dict(tool_failures),
+        absent=absent,
     )
 
 

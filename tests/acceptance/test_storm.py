@@ -52,6 +52,14 @@ def test_a_failure_is_told_written_replayed_and_kept(here: Path, capsys: pytest.
     told = Told(capsys, "--replay", file, "--json")
     assert (told.code, json.loads(told.out)["exact"]) == (1, True)
 
+    never = json.loads((here / file).read_text())
+    never["schedule"]["faults"].append({"fault": "kill", "moment": "tool_began", "number": 1, "of": "pya"})
+    (here / "never.json").write_text(json.dumps(never))
+    assert (
+        "NOTE    it did not come to this: the process is killed when the 1st call of pya"
+        in Told(capsys, "--replay", "never.json").out
+    )
+
     mended = json.loads((here / file).read_text())
     mended["team"] = str(STORM / "invoice_locked.txt")
     (here / "mended.json").write_text(json.dumps(mended))
@@ -234,6 +242,8 @@ def test_a_tool_that_raises_is_told_as_what_it_is(here: Path, capsys: pytest.Cap
         (("none.txt",), "There is no team in none.txt: No such file or directory"),
         (("talk.txt", "--faults", "kils"), "'kils' is no kind of fault. Did you mean 'kills'?"),
         (("talk.txt",), "talk.txt, line 2: 'agnt' is nothing that a line can begin with. Did you mean 'agent'?"),
+        (("talk.txt", "--faults", ""), "--faults names no kind of fault. There are models, tools"),
+        (("--replay", "x.json", "--seeds", "5", "--faults", "kills"), "so --seeds, --faults would change nothing"),
         (("--replay", "talk.txt"), "talk.txt is no schedule of a storm: it is not JSON"),
     ],
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ai_whisperer.storm.stopping import Stopping
 
 _AT_ONCE = 3
+_SEEDS = 1000
 _SENTENCES = {
     1: "Stopping: no more universes are run, and what was found is shrunk. Press Ctrl-C again to leave it as it is.",
     2: "What was found is left as it is. Press Ctrl-C again to end at once, without a report.",
@@ -41,7 +42,7 @@ def storm(
         ),
     ] = None,
     *,
-    seeds: Annotated[int, typer.Option("--seeds", metavar="NUMBER", min=1, help="How many universes.")] = 1000,
+    seeds: Annotated[int, typer.Option("--seeds", metavar="NUMBER", min=1, help="How many universes.")] = _SEEDS,
     first: Annotated[int, typer.Option("--first", metavar="SEED", min=0, help="The seed of the first one.")] = 0,
     invariants: Annotated[
         list[Path] | None,
@@ -80,6 +81,12 @@ def storm(
     if (file is None) == (replay is None):
         raise typer.BadParameter("Give a file with a team, or --replay with a schedule.")
     if replay is not None:
+        given = {"--invariants": invariants, "--expect": expect, "--seeds": seeds != _SEEDS, "--first": first}
+        if others := [name for name, is_given in {**given, "--faults": faults != "all"}.items() if is_given]:
+            raise typer.BadParameter(
+                f"--replay plays one schedule as it was written, so {', '.join(others)} would change nothing. Leave it "
+                "out."
+            )
         return replayed(call, replay, keep=keep)
     if file is None:
         return 2
@@ -104,6 +111,8 @@ def _kinds(given: str) -> tuple[FaultKind, ...]:
     if given in ("all", "none"):
         return tuple(FaultKind) if given == "all" else ()
     names = [name.strip() for name in given.split(",") if name.strip()]
+    if not names:
+        raise StormError(f"--faults names no kind of fault. There are {_KINDS}; or say all, or none.")
     for name in names:
         if name not in tuple(FaultKind):
             near = nearest(name, [*FaultKind, "all", "none"])
