@@ -138,5 +138,5 @@ PEERS = (
     ),
 )
 ENTRANTS = (FLOOR, OURS, *PEERS)
-HAVE_HANDLERS = ("floor", "autogen", "langgraph", "agent-framework")
-"""Those in which a message can go from function to function; elsewhere a model or an agent is always between."""
+HAVE_HANDLERS = ("floor", "AI Whisperer", "autogen", "langgraph", "agent-framework")
+"""Those in which a message can go without a model; elsewhere an agent and its model are always between."""
