@@ -68,6 +68,7 @@ def _name_of(given: argparse.Namespace) -> str:
 def _raced(given: argparse.Namespace, file: Path) -> Mapping[str, Any]:
     """Take the rounds."""
     begin = time.monotonic()
+    environments.compile_own()
     entrants = [each for each in ENTRANTS if not given.only or each.name in ("floor", *given.only)]
     all_sizes = QUICK_SIZES if given.quick else SIZES
     sizes = {workload: numbers for workload, numbers in all_sizes.items() if workload in (given.workloads or all_sizes)}

@@ -18,8 +18,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ USED_PROMPT = "first Say that it is done."
 FINAL = "Both facts are known."
 
 _TOOL_NAMES = ("read_page", "write_page", "find_page", "list_pages", "drop_page")
+_AT_ONCE = 20
 _BYTES_IN_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 Tool = Callable[..., Awaitable[str]]
@@ -119,16 +120,16 @@ class Course:
         if self._teller is not None:
             self._teller.tell(what, key)
 
-    @contextmanager
-    def measured(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def measured(self) -> AsyncIterator[None]:
         """The part that counts; what comes before is warm-up."""
-        gc.collect()
+        await self._let_go()
         resident = _resident_bytes()
         self._asked = self._called = 0
         watch = Stopwatch()
         yield
         wall, cpu = watch.read()
-        gc.collect()
+        await self._let_go()
         self._result = {
             "wall_seconds": wall,
             "cpu_seconds": cpu,
@@ -136,6 +137,11 @@ class Course:
             "model_calls": self._asked,
             "tool_calls": self._called,
         }
+
+    async def _let_go(self) -> None:
+        """Free what nobody needs: until its next turn the event loop itself holds the asyncio tasks that have ended."""
+        await asyncio.sleep(0)
+        gc.collect()
 
     def result(self, done: int) -> dict[str, float]:
         """What the entrant prints."""
@@ -206,16 +212,17 @@ def main(script: Callable[[Course], Script]) -> None:
     if name not in WORKLOADS:
         sys.exit(f"There is no workload {name!r}. There are: {', '.join(WORKLOADS)}.")
     course = Course(name, int(size), Path(folder), pipe=int(pipe[0]) if pipe else None)
-    done = asyncio.run(_run(course, script(course), name))
+    done = asyncio.run(run(course, script(course)))
     print(json.dumps(course.result(done)), flush=True)
     # What a framework keeps running in threads must not keep the process from its end.
     os._exit(0)
 
 
-async def _run(course: Course, script: Script, workload: str) -> int:
+async def run(course: Course, script: Script) -> int:
+    """How much was done. What is made, warmed up and measured, and in which order, is the same for all scripts."""
     course.tell("opening")
     await script.open()
-    match workload.split("-"):
+    match course.workload.split("-"):
         case ["messages" | "bare", _]:
             done = await _made_and_done(course, script, script.make_pair, PAIRS)
         case ["tasks", _]:
@@ -224,7 +231,7 @@ async def _run(course: Course, script: Script, workload: str) -> int:
             done = await _created(course, script, is_used=how == "used")
         case _:
             tasks = [f"task-{number}" for number in range(course.size)]
-            with course.measured():
+            async with course.measured():
                 done = await _all(partial(script.resume, task) for task in tasks)
     await script.close()
     return done
@@ -236,7 +243,7 @@ async def _made_and_done(course: Course, script: Script, make: Callable[[str], A
     warm_up = [await make(f"warm-{number}") for number in range(min(WARM_UP, count))]
     await script.ready()
     await _all(warm_up)
-    with course.measured():
+    async with course.measured():
         return await _all(doing)
 
 
@@ -245,7 +252,7 @@ async def _created(course: Course, script: Script, *, is_used: bool) -> int:
     first = await script.create([course.size])
     for agent in first if is_used else ():
         await script.use(agent)
-    with course.measured():
+    async with course.measured():
         agents = await script.create(range(course.size))
         if is_used:
             return sum([await script.use(agent) for agent in agents])
@@ -261,6 +268,11 @@ async def _all(doing: Iterable[Doing]) -> int:
     if len(failed) == len(ended):
         raise failed[0]
     return sum(each for each in ended if not isinstance(each, BaseException))
+
+
+def batched(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Some at a time, for who can make several agents at once: all at once would count what that takes meanwhile."""
+    return (numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE))
 
 
 def _resident_bytes() -> int:

@@ -10,7 +10,7 @@ from ai_whisperer import AgentSession, AsyncAgentSessionManager, TaskRecord, Tas
 from ai_whisperer.domain.conversation import Answer, ToolCall, ToolTurn, UserTurn
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel
-from bench.race.course import BODY, FINAL, USED_PROMPT, Course, Doing, Script, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, USED_PROMPT, Course, Doing, Script, batched, main, prompt_of, tools_of
 
 
 class _FakeModel:
@@ -101,10 +101,12 @@ class AIWhisperer(Script):
         return run
 
     async def create(self, numbers: Sequence[int]) -> Sequence[AgentSession]:
-        """Created, checked, started and on disk."""
-        return await asyncio.gather(
-            *(self.manager.create_agent(f"agent-{number}", tools=tools_of(number)) for number in numbers)
-        )
+        """Created, checked, started and on disk, some at a time, which share a commit."""
+        made: list[AgentSession] = []
+        for some in batched(numbers):
+            making = (self.manager.create_agent(f"agent-{number}", tools=tools_of(number)) for number in some)
+            made += await asyncio.gather(*making)
+        return made
 
     async def use(self, agent: AgentSession) -> bool:
         return await self.manager.run_task(agent, USED_PROMPT) == FINAL

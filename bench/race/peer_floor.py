@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from bench import floor
-from bench.race.course import BODY, FINAL, STEPS, USED_PROMPT, Course, Doing, Script, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, STEPS, USED_PROMPT, Course, Doing, Script, batched, main, prompt_of, tools_of
 
 
 class Floor(Script):
@@ -47,14 +47,15 @@ class Floor(Script):
 
     async def create(self, numbers: Sequence[int]) -> Sequence[floor.FloorAgent]:
         """An agent is a small object in a dict and a row on disk."""
-        return await asyncio.gather(*map(self._create, numbers))
+        for some in batched(numbers):
+            await asyncio.gather(*map(self._create, some))
+        return [self._agents[f"agent-{number}"] for number in numbers]
 
-    async def _create(self, number: int) -> floor.FloorAgent:
+    async def _create(self, number: int) -> None:
         agent = floor.FloorAgent(f"agent-{number}", '{"model":"fake"}', tuple(tools_of(number)))
         self._agents[agent.id] = agent
         assert self._journal is not None
         await self._journal.write(floor.INSERT_AGENT, (agent.id, agent.definition))
-        return agent
 
     async def use(self, agent: floor.FloorAgent) -> bool:
         assert self._journal is not None

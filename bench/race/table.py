@@ -79,8 +79,8 @@ def of(name: str) -> Value:
 WHY: Mapping[tuple[str, Value], str] = {}
 """For each measure in which others are or were ahead of us, why that is."""
 RESTART_NOTE = (
-    "Finished steps are done again if their result was not on disk when the process was killed. What was "
-    "under way then is begun again by everybody; how much that is says how much was done at the same time, and is no rank."
+    "Finished steps are done again if their result was not on disk when the process was killed. What was under way "
+    "then is begun again by everybody; how much that is says how much was done at the same time, and is no rank."
 )
 
 
