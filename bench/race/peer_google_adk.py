@@ -1,7 +1,8 @@
 """Google ADK in the race: `LlmAgent` with a `BaseLlm` of our own, and `DatabaseSessionService` where work is durable.
 
 There the app is resumable, and an invocation that was left is resumed by its id, as the documentation says. The lighter
-`SqliteSessionService` takes half the processor time, but of 100 tasks at once many failed ("database is locked").
+`SqliteSessionService` takes half the processor time, but of 100 tasks at once many failed ("database is locked"); here
+some did too until SQLite was told to wait longer than its default of 5 s.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Transferring(BaseLlm):
 class GoogleADK(Script):
     async def open(self) -> None:
         self._service = (
-            DatabaseSessionService(f"sqlite+aiosqlite:///{self.course.folder}/adk.db")
+            DatabaseSessionService(f"sqlite+aiosqlite:///{self.course.folder}/adk.db", connect_args={"timeout": 60})
             if self.course.durable
             else InMemorySessionService()
         )

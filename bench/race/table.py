@@ -6,12 +6,12 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 from bench.probe import Sample
 from bench.race.course import IDEAL_SECONDS, STEPS
 from bench.race.peers import AGENTS, MESSAGES, RESTART, TASKS, Entrant
+from bench.race.reasons import NOT_KNOWN, REASONS
 
 Value = Callable[[Sample, int], float]
 """One value of a lap, of the sample and of the size."""
@@ -70,14 +70,17 @@ def repeated(lap: Sample, size: int) -> float:
     return max(0.0, lap["model_calls"] + lap["tool_calls"] - size * STEPS)
 
 
-@cache
 def of(name: str) -> Value:
     """The value of this name as it is."""
-    return lambda lap, _: lap[name]
+
+    def value(lap: Sample, size: int) -> float:
+        del size
+        return lap[name]
+
+    value.__name__ = name
+    return value
 
 
-WHY: Mapping[tuple[str, Value], str] = {}
-"""For each measure in which others are or were ahead of us, why that is."""
 RESTART_NOTE = (
     "Finished steps are done again if their result was not on disk when the process was killed. What was under way "
     "then is begun again by everybody; how much that is says how much was done at the same time, and is no rank."
@@ -181,6 +184,7 @@ _SUMMARY = (
     (f"{TASKS}, durable", "peak", "W2 peak MB @{}, durable"),
     (f"{TASKS}, durable", "tasks not done", "W2 tasks not done of {}, durable"),
     (AGENTS, "created: KB", "W3 KB an agent, created"),
+    (AGENTS, "created: CPU", "W3 CPU ms an agent, created"),
     (AGENTS, "created, first task done: KB", "W3 KB an agent, used"),
     (AGENTS, "created, first task done: CPU", "W3 CPU ms an agent, used"),
     (RESTART, "tasks lost", "W4 tasks lost of {}"),
@@ -221,7 +225,7 @@ def ahead_of(name: str, shown: Sequence[Column], cells: Cells) -> list[str]:
         }
         if own is not None and better:
             listed = ", ".join(f"{other} {short(value)}" for other, value in better.items())
-            why = WHY.get((column.workload, column.value), "Why is not known yet.")
+            why = REASONS.get((column.workload, column.value.__name__), NOT_KNOWN)
             found.append(f"- {column.heading}: {listed} ({name} {short(own)}). {why}")
     return found
 

@@ -16,6 +16,7 @@ from bench.race import __main__ as race
 from bench.race import course, environments, kept, laps, page, table
 from bench.race.course import PAIRS, WORKLOADS, Course, Doing, Script
 from bench.race.peers import ENTRANTS, FLOOR, OURS, PEERS, Entrant
+from bench.race.reasons import REASONS
 from bench.race.table import Cell
 
 FACTS = {
@@ -179,7 +180,10 @@ def test_the_table_of_what_matters_most_has_a_row_for_each_measure() -> None:
 def test_a_part_of_a_race_has_the_tables_of_that_part() -> None:
     part = {key: row for key, row in cells().items() if key[0] == "agents-made"}
     assert list(table.columns(part)) == ["agents"]
-    assert [column.heading for column in table.summary(part)] == ["W3 KB an agent, created"]
+    assert [column.heading for column in table.summary(part)] == [
+        "W3 KB an agent, created",
+        "W3 CPU ms an agent, created",
+    ]
 
 
 def test_the_readme_shows_the_race_that_is_kept(tmp_path: Path) -> None:
@@ -293,9 +297,9 @@ def test_who_is_ahead_of_us_is_told() -> None:
 
 
 def test_each_reason_is_of_a_measure_of_the_race() -> None:
-    measures = {(column.workload, column.value) for column in table.all_columns(cells())}
-    assert table.WHY.keys() <= measures
-    assert all(reason.endswith(".") for reason in table.WHY.values())
+    measures = {(column.workload, column.value.__name__) for column in table.all_columns(cells())}
+    assert REASONS.keys() <= measures
+    assert all(reason.endswith(".") for reason in REASONS.values())
 
 
 @pytest.mark.parametrize(
