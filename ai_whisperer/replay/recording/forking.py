@@ -25,9 +25,9 @@ from ai_whisperer.replay.recording.run import Run
 from ai_whisperer.replay.recording.taking import INSIDE, taken_of
 from ai_whisperer.replay.recording.virtual_loop import run_virtually
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.simulation.disk import SimulatedDisk
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.transfer import export_session
-from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.tools.function import AnyFunction
 from ai_whisperer.version import __version__
 
