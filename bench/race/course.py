@@ -231,8 +231,7 @@ async def run(course: Course, script: Script) -> int:
             done = await _created(course, script, is_used=how == "used")
         case _:
             tasks = [f"task-{number}" for number in range(course.size)]
-            async with course.measured():
-                done = await _all(partial(script.resume, task) for task in tasks)
+            done = await _all(partial(script.resume, task) for task in tasks)  # what counts is told to the witness
     await script.close()
     return done
 
