@@ -1,12 +1,7 @@
-import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import { currentHistory } from "../../history/history";
-import { useAddress } from "../../shell/addresses";
-import { useNow } from "../../state/clock";
-import { usePage } from "../../state/page";
-import { travelTo } from "../../state/playhead";
 import type { Chart } from "./chart";
-import { Arrows, LaneBars, Patterns } from "./Drawing";
+import { Arrows, LaneBars } from "./Drawing";
 import { useGestures } from "./gestures";
 import { moved, ticks, zoomed } from "./range";
 import { chainOf, type Lane, shapesWithin } from "./shapes";
@@ -17,25 +12,38 @@ const MOST_SHAPES = 900;
 const FEW_ARROWS = 60;
 const TICK_PX = 90;
 
+/** What is drawn of a session, and where its parts lead. */
+export interface Drawn {
+  readonly chart: Chart;
+  readonly lanes: readonly Lane[];
+  /** Until when what goes on is drawn. */
+  readonly now: number;
+  /** The moment that is marked; what came after it is pale. */
+  readonly moment: number | null;
+  /** Makes addresses in the session. */
+  readonly to: (...parts: string[]) => string;
+}
+
 interface CanvasProps {
-  chart: Chart;
-  lanes: readonly Lane[];
-  ranging: Ranging;
+  drawn: Drawn;
+  ranging: Pick<Ranging, "range" | "show" | "follow">;
   onFit: () => void;
   chosen: string;
   onChoose: (barId: string) => void;
+  /** The moment was moved to this time. */
+  onMoment: (time: number) => void;
 }
 
-/** The drawing itself: only what is in sight of it exists. */
-export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: CanvasProps) {
-  const { range, isFollowing, show, follow } = ranging;
+/** The drawing itself: only what is in sight of it exists. `Patterns` have to be on the page once. */
+export function Canvas({ drawn, ranging, onFit, chosen, onChoose, onMoment }: CanvasProps) {
+  const { chart, lanes, now, moment, to } = drawn;
+  const { range, show, follow } = ranging;
+  const plot = useId();
   const box = useRef<HTMLDivElement>(null);
   const size = useSize(box);
   const [scroll, setScroll] = useState(0);
   const left = size.width < 600 ? 84 : 130;
   const width = Math.max(size.width - left, 50);
-  const now = Math.max(useNow(), chart.at, isFollowing ? Date.now() / 1000 : 0);
-  const moment = usePage((page) => (page.playhead === null ? null : page.playhead.world.at));
   const total = (lanes.at(-1)?.top ?? 0) + (lanes.at(-1)?.height ?? 0);
   const inSight = useMemo(
     () => lanes.filter(({ top, height }) => top + height >= scroll && top <= scroll + size.height),
@@ -51,7 +59,6 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
   );
   const arrows = useArrows(chart, range, chosen);
   const byAgent = useMemo(() => new Map(lanes.map((lane) => [lane.agentId, lane])), [lanes]);
-  const scrub = useScrub();
   const gestures = useGestures({
     box,
     range,
@@ -60,7 +67,7 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
     onZoom: (next) => show(next, "following"),
     onPan: (next) => show(next),
     onChoose: (barId) => onChoose(barId ?? ""),
-    onMoment: scrub,
+    onMoment,
   });
 
   function press(event: KeyboardEvent) {
@@ -102,13 +109,12 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
           role="group"
           aria-label={`${lanes.length} agents`}
         >
-          <Patterns />
-          <clipPath id="timeline-plot">
+          <clipPath id={plot}>
             <rect x={0} y={AXIS} width={width} height={Math.max(size.height - AXIS, 0)} />
           </clipPath>
           <g transform={`translate(${left} 0)`}>
             <Axis range={range} width={width} height={size.height} xOf={xOf} />
-            <g clipPath="url(#timeline-plot)">
+            <g clipPath={`url(#${plot})`}>
               <g transform={`translate(0 ${AXIS - scroll})`}>
                 {inSight.map((lane) => (
                   <LaneBars key={lane.agentId} lane={lane} shapes={shapes.get(lane.agentId) ?? []} chosen={chosen} />
@@ -118,7 +124,7 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
             </g>
             {moment !== null && <Moment x={xOf(moment)} width={width} height={size.height} />}
           </g>
-          <Names lanes={inSight} left={left} top={AXIS - scroll} height={size.height} />
+          <Names lanes={inSight} to={to} left={left} top={AXIS - scroll} height={size.height} />
         </svg>
       </div>
     </section>
@@ -162,13 +168,13 @@ function Moment({ x, width, height }: { x: number; width: number; height: number
 
 interface NamesProps {
   lanes: readonly Lane[];
+  to: Drawn["to"];
   left: number;
   top: number;
   height: number;
 }
 
-function Names({ lanes, left, top, height }: NamesProps) {
-  const to = useAddress();
+function Names({ lanes, to, left, top, height }: NamesProps) {
   const [, go] = useLocation();
   const room = Math.floor((left - 16) / 7);
   return (
@@ -220,20 +226,6 @@ function besides(lanes: readonly Lane[], chosen: string, step: 1 | -1): string {
     if (index >= 0) return bars[index + step]?.id ?? chosen;
   }
   return lanes[0]?.bars[0]?.id ?? "";
-}
-
-/** Moves the playhead to a time; while the way there is looked up, only the newest wish counts. */
-function useScrub(): (time: number) => void {
-  const wanted = useRef(0);
-  return useCallback((time) => {
-    wanted.current = time;
-    currentHistory()
-      .pages.seqAt(time)
-      .then(
-        (seq) => (wanted.current === time ? travelTo(seq) : undefined),
-        () => undefined, // the bar over the page tells of a lost connection
-      );
-  }, []);
 }
 
 function useSize(box: { current: HTMLElement | null }): { width: number; height: number } {
