@@ -219,7 +219,7 @@ def test_sessions_and_recordings_are_laid_side_by_side(recording: Path, folder: 
     same = run("compare", str(recording), "default", "--data", str(folder))
     assert (same.code, same.err) == (0, ""), same
     assert same.out.startswith("Answers: 2 are the same, 0 are not.")
-    assert run("compare", str(recording), str(recording), "--json").json["same"] is True
+    assert run("compare", str(recording), str(recording), "--json").json["is_same"] is True
     golden = Path(__file__).parents[1] / "unit" / "recordings" / "format-1.wrec"
     other = run("compare", str(recording), str(golden))
     assert (other.code, "writer: first difference at 4>writer/1" in other.out) == (1, True)

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import random
 import time
-from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.fork_points import ForkPoints, Told, nearest_points
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.forks import Effects
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import RecordingError, UnknownAgentError
 from ai_whisperer.replay.recording.blotting import digested
 from ai_whisperer.replay.recording.format import Recording
 from ai_whisperer.replay.recording.rows import read_rows
 from ai_whisperer.replay.recording.run import Run
-from ai_whisperer.replay.recording.taking import INSIDE, taken_of
+from ai_whisperer.replay.recording.taking import Offered, taken_of
 from ai_whisperer.replay.recording.virtual_loop import run_virtually
 from ai_whisperer.settings import LOCAL
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.transfer import export_session
 from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.tools.function import AnyFunction
+from ai_whisperer.tools.registry import INSIDE
 from ai_whisperer.version import __version__
 
 ASK = ("*",)
@@ -37,38 +37,16 @@ _AHEAD = 1_000
 """So many entries after a number that does not work are searched for one that does."""
 
 
-class _Told(Protocol):
-    @property
-    def seq(self) -> int: ...
-    @property
-    def at(self) -> float: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def cause(self) -> str: ...
-    @property
-    def params(self) -> dict[str, Any]: ...
-
-
-def fork_points(entries: Sequence[_Told]) -> list[int]:
+def fork_points(entries: Iterable[Told]) -> list[int]:
     """After which entries of a log a session can be forked: none in a decision, nor while a tool is at work."""
-    under_way: set[str] = set()
-    points: list[int] = []
-    for number, entry in enumerate(entries, 1):
-        if entry.params.get("tool") not in (None, *INSIDE):
-            if entry.name == "step.started":
-                under_way.add(entry.params["stepId"])
-            elif entry.name == "step.finished":
-                under_way.discard(entry.params["stepId"])
-        after = entries[number] if number < len(entries) else None
-        is_whole = after is None or (after.cause, after.at) != (entry.cause, entry.at)
-        if is_whole and not under_way:
-            points.append(entry.seq)
-    return points
+    found = ForkPoints(INSIDE)
+    found.take(entries)
+    found.end()
+    return found.points
 
 
 async def record_for_fork(
-    store: Store, session_id: str = "default", *, at: int, tools: Iterable[AnyFunction] = ()
+    store: Store, session_id: str = "default", *, at: int, tools: Iterable[Offered] = ()
 ) -> Recording:
     """What a session was after entry `at` of its log, unredacted, for `write_fork`. What came later does not matter.
 
@@ -78,13 +56,14 @@ async def record_for_fork(
     points = fork_points(rows.log)
     if not points or points[-1] != at:
         log = [*rows.log, *await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)]
-        points = fork_points(log)
-        place = bisect_right(points, at)
-        near = [str(point) for point in points[max(place - 1, 0) : place + 1]]
-        raise RecordingError(
-            f"The session cannot be forked at {at}: that is in the middle of a step, or beyond its log. The nearest "
-            f"numbers that work: {' and '.join(near) or 'none'}."
+        near = nearest_points(fork_points(log), at, limit=2)
+        what = "beyond its log" if at > log[-1].seq else "in the middle of a step"
+        error = RecordingError(
+            f"The session cannot be forked at {at}: that is {what}. The nearest numbers that work: "
+            f"{' and '.join(map(str, near)) or 'none'}."
         )
+        error.data = {"points": near}
+        raise error
     return replace(digested(taken_of(rows, tools)), unredacted=True)
 
 
@@ -93,13 +72,13 @@ def write_fork(
     file: Path,
     *,
     agents: Mapping[str, AgentDefinition] | None = None,
-    asks: bool = True,
+    effects: Effects = Effects.ASK,
     title: str = "",
 ) -> None:
     """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
 
-    `agents` are new definitions by agent id. With `asks` a person has to allow each call with effects outside that
-    agents make from now on. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
+    `agents` are new definitions by agent id. `effects` is what becomes of calls with effects outside that agents
+    make from now on. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
     called within an event loop. Raises `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
     """
     changed = dict(agents or {})
@@ -114,7 +93,7 @@ def write_fork(
         unit.insert_session(SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last))
         for record in (await store.load(session)).agents:
             definition = changed.get(record.id, record.definition)
-            definition = replace(definition, approve=ASK) if asks else definition
+            definition = replace(definition, approve=ASK) if effects is not Effects.LIVE else definition
             if definition != record.definition:
                 unit.update_definition(replace(record, definition=definition))
         await store.submit(unit)
