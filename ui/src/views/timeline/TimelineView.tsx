@@ -5,6 +5,7 @@ import { Icon } from "../../parts/Icon";
 import { Empty, Problem } from "../../parts/Messages";
 import type { World } from "../../projection/world";
 import { useAddress, useSelection } from "../../shell/addresses";
+import { ForkButton } from "../../shell/ForkButton";
 import { useNow } from "../../state/clock";
 import { nameIn } from "../../state/names";
 import { listen, usePage } from "../../state/page";
@@ -18,6 +19,9 @@ import { lanesOf, workOf } from "./shapes";
 import "./timeline.css";
 import { type Drawable, useChart } from "./useChart";
 import { useRange, whole } from "./useRange";
+
+const LABEL =
+  "Timeline. Arrow keys move it, plus and minus zoom, Home shows all, End follows; comma and full stop go from bar to bar.";
 
 /** What each agent did when, and what led to what. */
 export default function TimelineView() {
@@ -64,7 +68,7 @@ function Timeline() {
   const moment = usePage((page) => page.playhead?.world.at ?? null);
   const scrub = useScrub();
   const to = useAddress();
-  const drawn = { chart, lanes, now, moment, to };
+  const drawn = { chart, lanes, now, moment, to, label: LABEL };
   return (
     <>
       <header className="view-head">
@@ -111,6 +115,7 @@ function Timeline() {
             <button type="button" onClick={() => void travelTo(bar.seq)}>
               <Icon name="history" size={15} /> Show the page at this moment
             </button>
+            <ForkButton at={bar.seq} />
           </Details>
         )}
       </div>
