@@ -3,11 +3,11 @@ import { useLocation } from "wouter";
 import type { Chart } from "./chart";
 import { Arrows, LaneBars } from "./Drawing";
 import { useGestures } from "./gestures";
+import { type Mark, MarkLine, MarkSign } from "./Marks";
 import { moved, ticks, zoomed } from "./range";
-import { chainOf, type Lane, shapesWithin } from "./shapes";
+import { AXIS, chainOf, type Lane, shapesWithin } from "./shapes";
 import type { Ranging } from "./useRange";
 
-const AXIS = 24;
 const MOST_SHAPES = 900;
 const FEW_ARROWS = 60;
 const TICK_PX = 90;
@@ -22,7 +22,13 @@ export interface Drawn {
   readonly moment: number | null;
   /** Makes addresses in the session. */
   readonly to: (...parts: string[]) => string;
+  /** What the axis counts from; without it, it shows the time of day. */
+  readonly origin?: number;
+  readonly marks?: readonly Mark[];
+  readonly label: string;
 }
+
+const NO_MARKS: readonly Mark[] = [];
 
 interface CanvasProps {
   drawn: Drawn;
@@ -36,10 +42,10 @@ interface CanvasProps {
 
 /** The drawing itself: only what is in sight of it exists. `Patterns` have to be on the page once. */
 export function Canvas({ drawn, ranging, onFit, chosen, onChoose, onMoment }: CanvasProps) {
-  const { chart, lanes, now, moment, to } = drawn;
+  const { chart, lanes, now, moment, to, label, origin = null, marks = NO_MARKS } = drawn;
   const { range, show, follow } = ranging;
   const plot = useId();
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLElement>(null);
   const size = useSize(box);
   const [scroll, setScroll] = useState(0);
   const left = size.width < 600 ? 84 : 130;
@@ -93,7 +99,7 @@ export function Canvas({ drawn, ranging, onFit, chosen, onChoose, onMoment }: Ca
     <section
       ref={box}
       className="timeline-box"
-      aria-label="Timeline. Arrow keys move it, plus and minus zoom, Home shows all, End follows; comma and full stop go from bar to bar."
+      aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys are those of the timeline
       tabIndex={0}
       onKeyDown={press}
@@ -113,15 +119,21 @@ export function Canvas({ drawn, ranging, onFit, chosen, onChoose, onMoment }: Ca
             <rect x={0} y={AXIS} width={width} height={Math.max(size.height - AXIS, 0)} />
           </clipPath>
           <g transform={`translate(${left} 0)`}>
-            <Axis range={range} width={width} height={size.height} xOf={xOf} />
+            <Axis range={range} origin={origin} width={width} height={size.height} xOf={xOf} />
             <g clipPath={`url(#${plot})`}>
               <g transform={`translate(0 ${AXIS - scroll})`}>
                 {inSight.map((lane) => (
                   <LaneBars key={lane.agentId} lane={lane} shapes={shapes.get(lane.agentId) ?? []} chosen={chosen} />
                 ))}
                 <Arrows chart={chart} arrows={arrows} lanes={byAgent} xOf={xOf} />
+                {marks.map((mark) => (
+                  <MarkSign key={mark.agentId} mark={mark} lane={byAgent.get(mark.agentId)} x={xOf(mark.at)} />
+                ))}
               </g>
             </g>
+            {marks.map((mark) => (
+              <MarkLine key={mark.agentId} mark={mark} x={xOf(mark.at)} width={width} height={size.height} />
+            ))}
             {moment !== null && <Moment x={xOf(moment)} width={width} height={size.height} />}
           </g>
           <Names lanes={inSight} to={to} left={left} top={AXIS - scroll} height={size.height} />
@@ -131,12 +143,19 @@ export function Canvas({ drawn, ranging, onFit, chosen, onChoose, onMoment }: Ca
   );
 }
 
-function Axis(props: { range: Ranging["range"]; width: number; height: number; xOf: (at: number) => number }) {
-  const { range, width, height, xOf } = props;
+interface AxisProps {
+  range: Ranging["range"];
+  origin: number | null;
+  width: number;
+  height: number;
+  xOf: (at: number) => number;
+}
+
+function Axis({ range, origin, width, height, xOf }: AxisProps) {
   return (
     <g className="timeline-axis">
       <rect x={0} y={0} width={width} height={AXIS} data-axis="" className="timeline-axis-ground" />
-      {ticks(range, width / TICK_PX).map(({ at, label }) => (
+      {ticks(range, width / TICK_PX, origin).map(({ at, label }) => (
         <g key={at} transform={`translate(${xOf(at)} 0)`}>
           <line y1={AXIS - 5} y2={height} />
           <text x={4} y={15} data-axis="">

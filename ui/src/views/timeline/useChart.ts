@@ -11,6 +11,8 @@ export interface Drawable {
   readonly history: History;
   /** Have something done whenever the log has grown. */
   readonly onGrown: (grown: () => void) => () => void;
+  /** How far back is read at most to know what went on when a range begins; without it, as far as it takes. */
+  readonly furthest?: number;
 }
 
 /** The chart of what happened in a range of time; it grows as more happens in it. */
@@ -23,7 +25,7 @@ export function useChart(log: Drawable, range: Range): Read & { again: () => voi
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn reads again
   useEffect(() => {
-    const own = new ChartReader(log.history, setRead);
+    const own = new ChartReader(log.history, setRead, log.furthest);
     reader.current = own;
     own.want(wanted.current);
     let timer: ReturnType<typeof setTimeout> | undefined;
