@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from ai_whisperer.domain.conversation import ToolSpec
+from ai_whisperer.domain.conversation import ToolResult, ToolSpec
 from ai_whisperer.domain.record import Record
 
 
@@ -19,6 +19,33 @@ class Effects(StrEnum):
     ASK = "ask"
     RECORDED = "recorded"
     LIVE = "live"
+
+
+class RecordedCall(Record, frozen=True, kw_only=True):
+    """What a call brought in the session that was forked. `key` is what caused its step, and the number of it.
+
+    `digest` names the tool and the arguments. Ids in it and in the result are causal.
+    """
+
+    key: str
+    digest: str
+    result: ToolResult
+
+
+class Fork(Record, frozen=True, kw_only=True):
+    """Whose effects a session does not repeat: it was forked from `source` after the entry `at` of its log.
+
+    Its own log was played up to `since`; `paths` and `made` are the causal paths of what it tells of. `calls` are those
+    that the source made later.
+    """
+
+    session_id: str
+    source: str
+    at: int
+    since: int
+    paths: dict[str, str]
+    made: dict[str, int]
+    calls: list[RecordedCall]
 
 
 class ForkReport(Record, frozen=True, kw_only=True):

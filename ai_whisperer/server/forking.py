@@ -24,7 +24,7 @@ async def forked(caller: Caller, session: AsyncAgentSessionManager, params: Fork
     if params.at < 1 or not 1 <= params.runs <= _MOST_RUNS:
         raise InvalidInputError(f"at must be 1 or more, runs 1 to {_MOST_RUNS}; nothing was changed.")
     changes = params.set or {}
-    lacking = session.check_fork(changes)
+    lacking = await session.check_fork(params.at, changes)
     ids = await _free_ids(caller, params)
     folder = caller.settings.data / FORKS
     folder.mkdir(mode=0o700, exist_ok=True)

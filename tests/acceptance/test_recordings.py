@@ -230,7 +230,7 @@ def test_a_session_is_forked_into_others(folder: Path, tmp_path: Path, run: Run)
     prompt.write_text("You are Anna.", encoding="utf-8")
     flags = ("--data", str(folder), "--set", f"ann.prompt=@{prompt}", "--set", "ann.limits.max_steps_per_task=7")
     ran = run("fork", "default", "--at", "2", *flags, "--runs", "2", "--as", "other", "--json")
-    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"]}
+    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"], "effects": "ask"}
 
     async def definition() -> AgentDefinition:
         async with AsyncAgentSessionManager(folder, session_id="other-2", model="scripted", templates=()) as manager:

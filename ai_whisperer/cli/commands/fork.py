@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ai_whisperer.cli.amounts import counted
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import session_names
 from ai_whisperer.domain.forks import Effects
@@ -16,7 +15,10 @@ from ai_whisperer.errors import InvalidInputError
 
 
 def register(app: typer.Typer) -> None:
-    command(app, fork, settings=("data", "store", "work", "tools", "url"))
+    command(app, fork, settings=("data", "store", "work", "tools", "url", "token"))
+
+
+_PATIENCE_SECONDS = 60.0
 
 
 async def fork(
@@ -41,31 +43,23 @@ async def fork(
     Up to there it is played from what was recorded: nothing is asked or done again. From there on models and tools are
     those of the server that opens the fork. A number in the middle of a step is refused with the nearest that work.
     """
-    from ai_whisperer.cli.commands.moving import imported
-    from ai_whisperer.cli.recordings import tools_here
-    from ai_whisperer.core.changes import changed_definitions
-    from ai_whisperer.replay.recording import record_for_fork, session_store, write_fork
+    from ai_whisperer.cli.connecting import known_address
+    from ai_whisperer.cli.forking import forked_here
 
     values = _values(changes or [])
-    here = call.settings.values
-    async with session_store(here.work or here.data, session, address=here.store) as store:
-        recording = await record_for_fork(store, session, at=at, tools=tools_here(call))
-    agents = changed_definitions({agent.id: agent.definition for agent in recording.agents}, values)
-    made: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="whisperer-fork-") as folder:
-        for number in range(1, runs + 1):
-            file = Path(folder, f"{number}.zip")
-            title = f"{session} from {at}"
-            await asyncio.to_thread(
-                lambda file=file, title=title: write_fork(  # type: ignore[misc]
-                    recording, file, agents=agents, effects=effects, title=title
-                )
+    if known_address(call.settings.values) is None:
+        made = await forked_here(call, session, at=at, changes=values, effects=effects, runs=runs, name=name)
+        goes_on = "It continues when a server opens it."
+    else:
+        async with call.server(patience_seconds=_PATIENCE_SECONDS) as client:
+            made = await client.fork_session(
+                at, session_id=session, changes=values, effects=effects, new_session_id=name, runs=runs
             )
-            new_id = name or f"{session}-fork-{at}"
-            report = await imported(call, file, new_id=new_id if runs == 1 else f"{new_id}-{number}")
-            made.append(report.session_id)
-    told = f"Forked session {session} at {at} as {', '.join(made)}. It continues when a server opens it."
-    call.output.told({"session": session, "at": at, "forks": made}, told)
+        goes_on = "It has begun to continue."
+    told = f"Forked session {session} at {at} as {', '.join(made.session_ids)}. {goes_on}"
+    if effects is Effects.RECORDED:
+        told += f" {counted(made.recorded_calls, 'recorded call')} of later are at hand."
+    call.output.told({"session": session, "at": at, "forks": made.session_ids, "effects": effects}, told)
 
 
 def _values(changes: list[str]) -> dict[str, Any]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from ai_whisperer.core.fork_points import ForkPoints, Told, nearest_points
+from ai_whisperer.core.fork_points import GONE, ForkPoints, Told
+from ai_whisperer.core.recorded_calls import call_digest
 from ai_whisperer.domain.definition import AgentDefinition
-from ai_whisperer.domain.forks import Effects
+from ai_whisperer.domain.forks import Effects, Fork, RecordedCall
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import RecordingError, UnknownAgentError
 from ai_whisperer.replay.recording.blotting import digested
@@ -53,18 +54,30 @@ async def record_for_fork(
     Raises `RecordingError`, with the nearest numbers that work if the session cannot be forked there.
     """
     rows = await read_rows(store, session_id, last=at)
-    points = fork_points(rows.log)
-    if not points or points[-1] != at:
-        log = [*rows.log, *await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)]
-        near = nearest_points(fork_points(log), at, limit=2)
-        what = "beyond its log" if at > log[-1].seq else "in the middle of a step"
-        error = RecordingError(
-            f"The session cannot be forked at {at}: that is {what}. The nearest numbers that work: "
-            f"{' and '.join(map(str, near)) or 'none'}."
-        )
-        error.data = {"points": near}
-        raise error
+    found = ForkPoints(INSIDE)
+    found.take(rows.log)
+    rest = await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)
+    found.take(rest)
+    if len(rest) < _AHEAD:
+        found.end()
+    if at not in found.points:
+        raise found.refusal(at)
     return replace(digested(taken_of(rows, tools)), unredacted=True)
+
+
+async def calls_after(store: Store, session_id: str = "default", *, at: int) -> list[RecordedCall]:
+    """The calls with effects outside that a session made after entry `at` of its log, as far as that can be told."""
+    last: int | None = None
+    seq = at
+    while last is None and (page := await store.notifications(session_id, after=seq, limit=_AHEAD)):
+        last = next((note.seq - 1 for note in page if note.name in GONE), None)
+        seq = page[-1].seq
+    taken = taken_of(await read_rows(store, session_id, last=last), ())
+    return [
+        RecordedCall(key=each.key, digest=call_digest(each.tool, each.arguments), result=each.result)
+        for each in taken.results
+        if each.seq > at and each.result is not None
+    ]
 
 
 def write_fork(
@@ -73,13 +86,15 @@ def write_fork(
     *,
     agents: Mapping[str, AgentDefinition] | None = None,
     effects: Effects = Effects.ASK,
+    calls: Sequence[RecordedCall] = (),
     title: str = "",
 ) -> None:
     """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
 
-    `agents` are new definitions by agent id. `effects` is what becomes of calls with effects outside that agents
-    make from now on. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
-    called within an event loop. Raises `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
+    `agents` are new definitions by agent id. `effects` is what becomes of calls with effects outside that agents make
+    from now on; with `Effects.RECORDED` those that `calls` has, see `calls_after`, bring what they brought. For the
+    fork it is now: deadlines and timers have as long to go as they had. Not to be called within an event loop. Raises
+    `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
     """
     changed = dict(agents or {})
     known = {agent.id: agent.definition for agent in recording.agents}
@@ -91,11 +106,24 @@ def write_fork(
     async def define_anew(store: Store) -> None:
         unit = Unit()
         unit.insert_session(SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last))
-        for record in (await store.load(session)).agents:
+        snapshot = await store.load(session)
+        for record in snapshot.agents:
             definition = changed.get(record.id, record.definition)
-            definition = replace(definition, approve=ASK) if effects is not Effects.LIVE else definition
+            definition = replace(definition, approve=ASK) if effects is Effects.ASK else definition
             if definition != record.definition:
                 unit.update_definition(replace(record, definition=definition))
+        if effects is Effects.RECORDED:
+            unit.insert_fork(
+                Fork(
+                    session_id=session,
+                    source=session,
+                    at=recording.header.last,
+                    since=snapshot.last_seq,
+                    paths=dict(run.paths.known),
+                    made=dict(run.paths.made),
+                    calls=list(calls),
+                )
+            )
         await store.submit(unit)
 
     disk = SimulatedDisk(slowest_commit_seconds=0.0)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
@@ -21,7 +22,6 @@ from ai_whisperer.replay.recording.asking import definition_digest, digest_of, t
 from ai_whisperer.replay.recording.blotting import Scrub, blotted, digested
 from ai_whisperer.replay.recording.format import FORMAT, Agent, Entry, Header, Input, Recording, Reply, Result, Tool
 from ai_whisperer.replay.recording.inputs import Lead, leads_of
-from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.rows import Rows, read_rows
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import AnyFunction, as_tool

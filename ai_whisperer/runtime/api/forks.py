@@ -21,32 +21,38 @@ class SessionForks(SessionBase):
     async def fork_points(self, near: int, *, limit: int = 2) -> list[int]:
         if isinstance(near, bool) or not isinstance(near, int) or near < 0:
             raise InvalidInputError("near must be the number of an entry of the log.")
-        checked_limit(limit)
-        kernel = self._session.kernel
-        await kernel.flushed()
-        found, seq = ForkPoints(INSIDE), 0
-        while page := await kernel.reads.notifications(after=seq, limit=_PAGE):
-            if page[0].seq > seq + 1:
-                return []
-            found.take(page)
-            seq = page[-1].seq
-            if found.is_over or found.has_after(near, count=limit):
-                break
-        else:
-            found.end()
+        found = await self._points(near, count=checked_limit(limit))
         return nearest_points(found.points, near, limit=limit)
 
-    def check_fork(self, changes: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Raise what is wrong with changes of agents: `InvalidInputError`, `UnknownAgentError`, a `DefinitionError`.
+    async def check_fork(self, at: int, changes: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Raise what is wrong with a fork at that entry with these changes of agents.
 
-        Returns the tools that are missing, by the agents that have them and stay as they are.
+        That is a `RecordingError` with the nearest numbers that work, an `InvalidInputError`, an `UnknownAgentError` or
+        a `DefinitionError`. Returns the tools that are missing, by the agents that have them and stay as they are.
         """
         agents = self._session.roster.agents
         changed = changed_definitions({name: agent.record.definition for name, agent in agents.items()}, changes)
         for agent_id, definition in changed.items():
             self._session.creation.definition_for(agent_id, definition, None, agents[agent_id].toolkit.own_tools)
-        return {
+        lacking = {
             name: list(agent.missing_tools)
             for name, agent in agents.items()
             if agent.missing_tools and name not in changed
         }
+        found = await self._points(at, count=1)
+        if at not in found.points:
+            raise found.refusal(at)
+        return lacking
+
+    async def _points(self, near: int, *, count: int) -> ForkPoints:
+        """The points up to an entry, and so many after it."""
+        kernel = self._session.kernel
+        await kernel.flushed()
+        found, seq = ForkPoints(INSIDE), 0
+        while page := await kernel.reads.notifications(after=seq, limit=_PAGE):
+            found.take(page)
+            seq = page[-1].seq
+            if (found.is_over and seq >= near) or found.has_after(near, count=count):
+                return found
+        found.end()
+        return found
