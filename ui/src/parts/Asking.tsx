@@ -35,7 +35,14 @@ export function Asking(props: AskingProps) {
   const { problem, isBusy, submit, forget } = useSubmitting(onSubmit, onDone);
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
-      <form method="dialog" noValidate onSubmit={submit} onChange={forget}>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a button that fills something in is clicked by the keyboard too */}
+      <form
+        method="dialog"
+        noValidate
+        onSubmit={submit}
+        onChange={forget}
+        onClick={({ target }) => (target as Element).closest("button[type=button]") && forget()}
+      >
         {children}
         <p className="asking-problem" role="alert">
           {problem}
