@@ -10,7 +10,7 @@ import sys
 import msgspec
 
 from ai_whisperer.domain.forks import AnyJob, JobDone, JobFailed, JobOutcome
-from ai_whisperer.errors import ClosedError, ServerFailedError, TooManyRequestsError
+from ai_whisperer.errors import ClosedError, TooManyRequestsError, WhispererError
 from ai_whisperer.protocol.errors import SERVER_ERROR, from_rpc
 
 _MODULE = "ai_whisperer.replay.recording.apart"
@@ -54,14 +54,20 @@ class Apart:
     async def _done(self, job: AnyJob) -> JobDone:
         if self._is_closed:
             raise ClosedError
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", _MODULE),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_LONGEST_LINE,
-            process_group=0,  # Ctrl-C is for the server, which ends it
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", _MODULE),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=_LONGEST_LINE,
+                process_group=0,  # Ctrl-C is for the server, which ends it
+            )
+        except OSError as error:
+            raise WhispererError(
+                f"No process can be started for this ({error}). Nothing was changed; try again when the machine has "
+                "room for one more."
+            ) from error
         self._processes.add(process)
         try:
             told, complaints = await _heard(process, msgspec.json.encode(job) + b"\n")
@@ -74,7 +80,9 @@ class Apart:
             raise ClosedError
         if not told:
             _log.error("a process for %s failed: %s", type(job).__name__, complaints.decode(errors="replace"))
-            raise ServerFailedError("The process that was to do this has failed. The log of the server says why.")
+            raise WhispererError(
+                "The process that was to do this has failed, and nothing was changed. The log of the server says why."
+            )
         outcome: JobOutcome = msgspec.json.decode(told, type=JobOutcome)
         if isinstance(outcome, JobFailed):
             raise from_rpc(SERVER_ERROR, outcome.message, {**outcome.data, "code": outcome.code})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
 from ai_whisperer.core.paging import checked_session_id
 from ai_whisperer.domain.forks import CompareJob, Comparison, ForkJob, ForkReport
-from ai_whisperer.errors import DuplicateIdError, InvalidInputError, ServerFailedError
+from ai_whisperer.errors import DuplicateIdError, InvalidInputError, WhispererError
 from ai_whisperer.protocol.sessions import ForkSession
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import Caller
@@ -52,6 +53,11 @@ async def forked(caller: Caller, session: AsyncAgentSessionManager, params: Fork
     )
 
 
+def clear_forks(data: Path) -> None:
+    """Remove what is left of forks that were being made when the process was killed."""
+    shutil.rmtree(data / FORKS, ignore_errors=True)
+
+
 async def compared(caller: Caller, first: str, second: str) -> Comparison:
     """Lay two sessions of the caller side by side."""
     await caller.host.get(caller.principal, second)
@@ -65,7 +71,7 @@ async def compared(caller: Caller, first: str, second: str) -> Comparison:
     )
     found = (await caller.host.apart.do(job)).comparison
     if found is None:
-        raise ServerFailedError("The process that compares sessions has returned nothing. Report this as a bug.")
+        raise WhispererError("The process that compares sessions has returned nothing. Report this as a bug.")
     return found
 
 
