@@ -137,9 +137,13 @@ describeInBrowser("forks of a session", () => {
     const card = page.getByRole("article", { name: /^bob answers differently/ });
     await card.getByText("nothing to write").first().waitFor();
     await stage().shot("compare");
+    await card.scrollIntoViewIfNeeded();
+    await stage().shot("compare-differences");
     expect(await wrongs()).toEqual([]);
     await page.setViewportSize({ width: 390, height: 844 });
     await stage().shot("compare-phone");
+    await card.scrollIntoViewIfNeeded();
+    await stage().shot("compare-phone-differences");
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
     await page.setViewportSize({ width: 1280, height: 800 });
   });

@@ -1,17 +1,12 @@
 import { Link } from "wouter";
-import type { Comparison, Unmatched } from "../../client/client";
+import type { Unmatched } from "../../client/client";
+import type { NameOf } from "../../history/telling";
 import { useFirst } from "../../parts/First";
 import { count } from "../../parts/format";
-import { entryAddress } from "./differences";
-
-interface AloneProps {
-  a: string;
-  b: string;
-  comparison: Comparison;
-}
+import { type ComparedProps, entryAddress } from "./differences";
 
 /** The calls and mails that only one of the two has. */
-export function Alone({ a, b, comparison }: AloneProps) {
+export function Alone({ a, b, comparison, nameOf }: ComparedProps) {
   const { callsOnlyInA, callsOnlyInB, mailsOnlyInA, mailsOnlyInB, more } = comparison;
   const lists = [
     ["Calls only in A", a, callsOnlyInA],
@@ -23,14 +18,21 @@ export function Alone({ a, b, comparison }: AloneProps) {
   return (
     <section className="compare-alone" aria-label="Only in one of the two">
       {lists.map(([title, sessionId, found]) => (
-        <List key={title} title={title} sessionId={sessionId} found={found} />
+        <List key={title} title={title} sessionId={sessionId} found={found} nameOf={nameOf} />
       ))}
       {more > 0 && <p className="quiet">{count(more)} more are not listed here: only the first of each kind are.</p>}
     </section>
   );
 }
 
-function List({ title, sessionId, found }: { title: string; sessionId: string; found: readonly Unmatched[] }) {
+interface ListProps {
+  title: string;
+  sessionId: string;
+  found: readonly Unmatched[];
+  nameOf: NameOf;
+}
+
+function List({ title, sessionId, found, nameOf }: ListProps) {
   const { first, more } = useFirst(found, { step: 20 });
   if (found.length === 0) return null;
   return (
@@ -42,7 +44,7 @@ function List({ title, sessionId, found }: { title: string; sessionId: string; f
         {first.map(({ agentId, text, seq }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: several calls of one step are told of by one entry
           <li key={`${seq} ${index}`}>
-            <Link href={entryAddress(sessionId, seq)}>{agentId}</Link> {text}
+            <Link href={entryAddress(sessionId, seq)}>{nameOf(agentId)}</Link> {text}
           </li>
         ))}
       </ul>

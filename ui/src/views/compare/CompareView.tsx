@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useReaching } from "../../parts/acting";
 import { clockTime, count } from "../../parts/format";
@@ -88,6 +88,10 @@ function Compared({ a, b }: { a: string; b: string }) {
     answer.again();
     setTurn(turn + 1);
   };
+  const nameOf = useCallback(
+    (agentId: string) => logs?.map(({ agents }) => agents.get(agentId)?.name).find(Boolean) ?? agentId,
+    [logs],
+  );
   const failed = answer.error ?? problem;
   return (
     <>
@@ -98,10 +102,10 @@ function Compared({ a, b }: { a: string; b: string }) {
           Both sessions are read and lined up. That may take a while if they are long.
         </p>
       )}
-      {answer.data && <Summary a={a} b={b} comparison={answer.data} />}
-      {logs && <Timelines logs={logs} marked={marked} />}
-      {answer.data && <Partings a={a} b={b} comparison={answer.data} />}
-      {answer.data && <Alone a={a} b={b} comparison={answer.data} />}
+      {answer.data && <Summary a={a} b={b} comparison={answer.data} nameOf={nameOf} />}
+      {logs && <Timelines logs={logs} marked={marked} nameOf={nameOf} />}
+      {answer.data && <Partings a={a} b={b} comparison={answer.data} nameOf={nameOf} />}
+      {answer.data && <Alone a={a} b={b} comparison={answer.data} nameOf={nameOf} />}
     </>
   );
 }

@@ -1,19 +1,13 @@
 import { Link } from "wouter";
-import type { Comparison, Parting } from "../../client/client";
+import type { Parting } from "../../client/client";
 import { useFirst } from "../../parts/First";
 import { LongText } from "../../parts/LongText";
-import { entryAddress, kindInWords } from "./differences";
+import { type ComparedProps, entryAddress, kindInWords } from "./differences";
 
 const STEP = 10;
 
-interface PartingsProps {
-  a: string;
-  b: string;
-  comparison: Comparison;
-}
-
 /** Where each agent differs for the first time, with what it brought in both. */
-export function Partings({ a, b, comparison: { first: earliest, partings } }: PartingsProps) {
+export function Partings({ a, b, comparison: { first: earliest, partings }, nameOf }: ComparedProps) {
   const ordered = [...partings].sort((one, other) => Number(isIt(other, earliest)) - Number(isIt(one, earliest)));
   const { first, more } = useFirst(ordered, { step: STEP });
   if (partings.length === 0) return null;
@@ -21,12 +15,16 @@ export function Partings({ a, b, comparison: { first: earliest, partings } }: Pa
     <section className="compare-partings" aria-label="First differences">
       <h2>First difference of each agent</h2>
       {first.map((parting) => (
-        <article key={parting.agentId} className="card" aria-label={`${parting.agentId} ${kindInWords(parting)}`}>
+        <article
+          key={parting.agentId}
+          className="card"
+          aria-label={`${nameOf(parting.agentId)} ${kindInWords(parting)}`}
+        >
           <h3>
-            {parting.agentId} {kindInWords(parting)}{" "}
+            {nameOf(parting.agentId)} {kindInWords(parting)}{" "}
             {isIt(parting, earliest) && <span className="tag compare-first">first of all</span>}
           </h3>
-          <p className="quiet">
+          <p className="quiet" title="What caused the step, and its number">
             Step <code>{parting.key}</code>
           </p>
           <div className="compare-texts">
@@ -66,7 +64,7 @@ function Text({ side, sessionId, seq, text }: TextProps) {
         </span>
         {seq !== null && <Link href={entryAddress(sessionId, seq)}>Entry {seq}</Link>}
       </p>
-      {seq === null ? <p className="quiet">There is no such step.</p> : <LongText text={text || "(no text)"} />}
+      {seq === null ? <p className="quiet">There is no such step.</p> : <LongText text={text.trim() || "(no text)"} />}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useCallback, useMemo } from "react";
 import { Link } from "wouter";
 import type { Parting } from "../../client/client";
+import type { NameOf } from "../../history/telling";
 import { count } from "../../parts/format";
 import { addressOf } from "../../shell/addresses";
 import { Canvas } from "../timeline/Canvas";
@@ -21,6 +22,7 @@ interface SideProps {
   filter: string;
   marked: readonly Parting[] | null;
   times: Times | null;
+  nameOf: NameOf;
   chosen: string;
   onChoose: (barId: string) => void;
   onShow: (range: Shared) => void;
@@ -33,7 +35,8 @@ const ignore = () => {};
 
 /** The timeline of one of the two. */
 export function Side(props: SideProps) {
-  const { side, log, read, shared, origin, filter, marked, times, chosen, onChoose, onShow, onFit, onEnd } = props;
+  const { side, log, read, shared, origin, filter, marked, times, nameOf, chosen, onChoose, onShow, onFit, onEnd } =
+    props;
   const { sessionId, agents, lastAt, firstSeq, lastSeq } = log;
   const lanes = useMemo(() => lanesOf(read.chart, agents, { filter, withQuiet: false }), [read.chart, agents, filter]);
   const name = "AB"[side] as string;
@@ -42,7 +45,7 @@ export function Side(props: SideProps) {
   const label = `Timeline of ${name}, ${title}. Arrow keys move both, plus and minus zoom, Home shows all, End goes to the end; comma and full stop go from bar to bar.`;
   const to = useCallback((...parts: string[]) => addressOf(sessionId, ...parts), [sessionId]);
   const range = useAbsolute(shared, origin);
-  const marks = useMarks(side, sessionId, marked, times);
+  const marks = useMarks({ side, sessionId, marked, times, nameOf });
   return (
     <div className="compare-timeline">
       <h3>

@@ -1,34 +1,31 @@
-import type { Comparison, Spent, SpentByBoth } from "../../client/client";
+import type { Spent, SpentByBoth } from "../../client/client";
+import type { NameOf } from "../../history/telling";
 import { useFirst } from "../../parts/First";
 import { count, duration, money } from "../../parts/format";
-import { kindInWords } from "./differences";
+import { type ComparedProps, kindInWords } from "./differences";
 import { useTitle } from "./title";
 
-interface SummaryProps {
-  a: string;
-  b: string;
-  comparison: Comparison;
-}
-
-const ROWS: readonly (readonly [name: string, of: (spent: Spent) => number | null, told: (value: number) => string])[] =
-  [
-    ["Requests", ({ requests }) => requests, count],
-    ["Tokens in", ({ inputTokens }) => inputTokens, count],
-    ["Tokens out", ({ outputTokens }) => outputTokens, count],
-    ["Cost", ({ costUsd }) => costUsd, money],
-    ["Time", ({ seconds }) => seconds, duration],
-  ];
+const COLUMNS: readonly (readonly [
+  name: string,
+  of: (spent: Spent) => number | null,
+  told: (value: number) => string,
+])[] = [
+  ["Requests", ({ requests }) => requests, count],
+  ["Tokens in", ({ inputTokens }) => inputTokens, count],
+  ["Tokens out", ({ outputTokens }) => outputTokens, count],
+  ["Cost", ({ costUsd }) => costUsd, money],
+  ["Time", ({ seconds }) => seconds, duration],
+];
 
 /** Whether they are the same, and what it came to in each. */
-export function Summary({ a, b, comparison }: SummaryProps) {
+export function Summary({ a, b, comparison, nameOf }: ComparedProps) {
   const { isSame, first, sameAnswers, otherAnswers, spent, spentByAgent } = comparison;
-  const titles = [useTitle(a), useTitle(b)];
   return (
     <section className="compare-summary" aria-label="Summary">
       <p data-same={isSame} className="compare-verdict">
         {isSame
           ? "They are the same: agents answered, called and wrote the same in both."
-          : `They are not the same.${first === null ? "" : ` First of all ${first.agentId} ${kindInWords(first)}.`}`}{" "}
+          : `They are not the same.${first === null ? "" : ` First of all ${nameOf(first.agentId)} ${kindInWords(first)}.`}`}{" "}
         <span className="quiet">
           {count(sameAnswers)} answers are the same, {count(otherAnswers)} are not.
         </span>
@@ -38,32 +35,44 @@ export function Summary({ a, b, comparison }: SummaryProps) {
           <thead>
             <tr>
               <td />
-              {["A", "B"].map((side, index) => (
-                <th key={side} scope="col" title={titles[index]}>
-                  {side}
+              {COLUMNS.map(([name]) => (
+                <th key={name} scope="col">
+                  {name}
                 </th>
               ))}
-              <th scope="col">B less A</th>
             </tr>
           </thead>
           <tbody>
-            {ROWS.map(([name, of, told]) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{shown(of(spent.a), told)}</td>
-                <td>{shown(of(spent.b), told)}</td>
-                <td>{difference(of(spent.a), of(spent.b), told)}</td>
-              </tr>
-            ))}
+            <Used name="A" title={useTitle(a)} spent={spent.a} />
+            <Used name="B" title={useTitle(b)} spent={spent.b} />
+            <tr>
+              <th scope="row">B − A</th>
+              {COLUMNS.map(([name, of, told]) => (
+                <td key={name}>{difference(of(spent.a), of(spent.b), told)}</td>
+              ))}
+            </tr>
           </tbody>
         </table>
       </div>
-      {spentByAgent.length > 1 && <ByAgent rows={spentByAgent} />}
+      {spentByAgent.length > 1 && <ByAgent rows={spentByAgent} nameOf={nameOf} />}
     </section>
   );
 }
 
-function ByAgent({ rows }: { rows: readonly SpentByBoth[] }) {
+function Used({ name, title, spent }: { name: string; title: string; spent: Spent }) {
+  return (
+    <tr>
+      <th scope="row" title={title}>
+        {name}
+      </th>
+      {COLUMNS.map(([column, of, told]) => (
+        <td key={column}>{shown(of(spent), told)}</td>
+      ))}
+    </tr>
+  );
+}
+
+function ByAgent({ rows, nameOf }: { rows: readonly SpentByBoth[]; nameOf: NameOf }) {
   const { first, more } = useFirst(rows);
   return (
     <details className="compare-by-agent">
@@ -73,7 +82,7 @@ function ByAgent({ rows }: { rows: readonly SpentByBoth[] }) {
           <thead>
             <tr>
               <th scope="col">Agent</th>
-              {ROWS.map(([name]) => (
+              {COLUMNS.map(([name]) => (
                 <th key={name} scope="col">
                   {name}
                 </th>
@@ -83,8 +92,8 @@ function ByAgent({ rows }: { rows: readonly SpentByBoth[] }) {
           <tbody>
             {first.map(({ agentId, a, b }) => (
               <tr key={agentId}>
-                <th scope="row">{agentId}</th>
-                {ROWS.map(([name, of, told]) => (
+                <th scope="row">{agentId !== null && nameOf(agentId)}</th>
+                {COLUMNS.map(([name, of, told]) => (
                   <td key={name} data-differs={of(a) !== of(b)}>
                     {shown(of(a), told)} / {shown(of(b), told)}
                   </td>

@@ -1,9 +1,8 @@
 import { Link } from "wouter";
 import type { Parting } from "../../client/client";
-import { Icon } from "../../parts/Icon";
+import type { NameOf } from "../../history/telling";
 import { Problem } from "../../parts/Messages";
 import { addressOf, useSelection } from "../../shell/addresses";
-import { nameIn } from "../../state/names";
 import { Details } from "../timeline/Details";
 import { Legend, Patterns } from "../timeline/Drawing";
 import { zoomed } from "../timeline/range";
@@ -17,10 +16,11 @@ import "../timeline/timeline.css";
 interface TimelinesProps {
   logs: Both<SessionLog>;
   marked: readonly Parting[] | null;
+  nameOf: NameOf;
 }
 
 /** Both sessions on one scale, one above the other, with the first differences marked. */
-export function Timelines({ logs, marked }: TimelinesProps) {
+export function Timelines({ logs, marked, nameOf }: TimelinesProps) {
   const times = useTimes(logs, marked);
   const { shared, origins, charts, show, fit, end, ...scale } = useScale(logs, marked?.[0] ?? null, times);
   const [filter, setFilter] = useSelection("agent");
@@ -65,37 +65,44 @@ export function Timelines({ logs, marked }: TimelinesProps) {
       <Legend note={noteOf(charts, scale.isPart)} />
       {problem !== null && <Problem error={problem} onRetry={() => charts.forEach(({ again }) => void again())} />}
       <Patterns />
-      {([0, 1] as const).map((each) => (
-        <Side
-          key={each}
-          side={each}
-          log={logs[each]}
-          read={charts[each]}
-          shared={shared}
-          origin={origins[each]}
-          filter={filter}
-          marked={marked}
-          times={times}
-          chosen={side === each ? barId : ""}
-          onChoose={(id) => choose(id === "" ? "" : `${"ab"[each]}~${id}`)}
-          onShow={show}
-          onFit={fit}
-          onEnd={end}
-        />
-      ))}
-      {bar && (
-        <Details
-          chart={charts[side].chart}
-          bar={bar}
-          to={(...parts) => addressOf(logs[side].sessionId, ...parts)}
-          nameOf={(agentId) => nameIn(logs[side].agents, agentId)}
-          onChoose={(id) => choose(id === "" ? "" : `${"ab"[side]}~${id}`)}
-        >
-          <Link href={`${addressOf(logs[side].sessionId, "timeline")}?at=${bar.seq}&bar=${encodeURIComponent(bar.id)}`}>
-            <Icon name="history" size={15} /> That session at this moment
-          </Link>
-        </Details>
-      )}
+      <div className="compare-body" data-open={bar !== undefined}>
+        <div className="compare-sides">
+          {([0, 1] as const).map((each) => (
+            <Side
+              key={each}
+              side={each}
+              log={logs[each]}
+              read={charts[each]}
+              shared={shared}
+              origin={origins[each]}
+              filter={filter}
+              marked={marked}
+              times={times}
+              nameOf={nameOf}
+              chosen={side === each ? barId : ""}
+              onChoose={(id) => choose(id === "" ? "" : `${"ab"[each]}~${id}`)}
+              onShow={show}
+              onFit={fit}
+              onEnd={end}
+            />
+          ))}
+        </div>
+        {bar && (
+          <Details
+            chart={charts[side].chart}
+            bar={bar}
+            to={(...parts) => addressOf(logs[side].sessionId, ...parts)}
+            nameOf={nameOf}
+            onChoose={(id) => choose(id === "" ? "" : `${"ab"[side]}~${id}`)}
+          >
+            <Link
+              href={`${addressOf(logs[side].sessionId, "timeline")}?at=${bar.seq}&bar=${encodeURIComponent(bar.id)}`}
+            >
+              That session at this moment
+            </Link>
+          </Details>
+        )}
+      </div>
     </section>
   );
 }

@@ -1,8 +1,17 @@
 import { useEffect, useMemo, useState } from "react";
 import type { Comparison, Parting } from "../../client/client";
+import type { NameOf } from "../../history/telling";
 import { addressOf } from "../../shell/addresses";
 import type { Mark } from "../timeline/Marks";
 import { type Both, type SessionLog, timesOf } from "./logs";
+
+/** What is shown of a comparison, and of which sessions it is. */
+export interface ComparedProps {
+  readonly a: string;
+  readonly b: string;
+  readonly comparison: Comparison;
+  readonly nameOf: NameOf;
+}
 
 /** Of so many agents the first difference is marked in the timelines. */
 export const MOST_MARKED = 30;
@@ -56,23 +65,26 @@ export function useTimes(logs: Both<SessionLog> | null, marked: readonly Parting
   return known?.times ?? null;
 }
 
+interface Marked {
+  readonly side: 0 | 1;
+  readonly sessionId: string;
+  readonly marked: readonly Parting[] | null;
+  readonly times: Times | null;
+  readonly nameOf: NameOf;
+}
+
 /** The signs in the timeline of one of the two. */
-export function useMarks(
-  side: 0 | 1,
-  sessionId: string,
-  marked: readonly Parting[] | null,
-  times: Times | null,
-): Mark[] {
+export function useMarks({ side, sessionId, marked, times, nameOf }: Marked): Mark[] {
   return useMemo(() => {
     const marks: Mark[] = [];
     for (const [place, parting] of (marked ?? []).entries()) {
       const seq = seqOf(parting, side);
       const at = seq === null ? undefined : times?.[side].get(seq);
       if (seq === null || at === undefined) continue;
-      const what = `${parting.agentId} ${kindInWords(parting)}`;
+      const what = `${nameOf(parting.agentId)} ${kindInWords(parting)}`;
       const label = `${place === 0 ? "First difference of all" : "First difference"}: ${what}, entry ${seq}`;
       marks.push({ agentId: parting.agentId, at, label, address: entryAddress(sessionId, seq), isLine: place === 0 });
     }
     return marks;
-  }, [side, sessionId, marked, times]);
+  }, [side, sessionId, marked, times, nameOf]);
 }

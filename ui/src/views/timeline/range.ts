@@ -67,6 +67,7 @@ export function ticks(range: Range, most: number, origin: number | null = null):
 }
 
 function sinceOf(seconds: number, step: number): string {
+  if (Math.abs(seconds) < step / 2) return "0 s";
   const sign = seconds < 0 ? "−" : "";
   if (step < 1) return `${sign}${Math.abs(seconds).toFixed(step < 0.1 ? 3 : 1)} s`;
   return `${sign}${duration(Math.abs(Math.round(seconds)))}`;
