@@ -51,14 +51,14 @@ class Paths:
     """
 
     @classmethod
-    def restored(cls, paths: Mapping[str, str], made: Mapping[str, int]) -> Paths:
+    def restored(cls, paths: Mapping[str, str], counts: Mapping[str, int]) -> Paths:
         """Those of a log that was fed as far as this: the paths by id, and how many were made of those that recur."""
         found = cls()
         for actual, path in paths.items():
             found._paths[actual] = path
             if is_drawn(actual):
                 found._know(actual, path)
-        found._made.update(made)
+        found._made.update(counts)
         return found
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Paths:
         return self._paths
 
     @property
-    def made(self) -> Mapping[str, int]:
+    def counts(self) -> Mapping[str, int]:
         """How many of each path there are: the second of one kind with one cause is counted with the first."""
         return self._made
 

@@ -78,7 +78,7 @@ class ForkPoints:
         if self._last is None or at > self._last.seq:
             why = f"its log ends at {self._last.seq if self._last is not None else 0}"
         elif end is not None and self._first != 1:
-            why = f"its log begins at {self._first}, what came before was pruned, and it is played from the beginning"
+            why = f"its log begins at {self._first}: what came before was pruned, and it is played from the beginning"
         elif end is not None and end.seq <= at:
             why = f"entry {end.seq} tells that something was deleted ({end.name}), and what that was is not kept"
         else:

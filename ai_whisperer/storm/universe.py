@@ -15,6 +15,7 @@ from msgspec import Struct
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import TaskState
+from ai_whisperer.simulation.loop import EPOCH
 from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import AnyFault, Schedule
 from ai_whisperer.storm.injecting import MOST_ROUNDS
@@ -23,7 +24,6 @@ from ai_whisperer.storm.log import Log, Waiting
 from ai_whisperer.storm.people import PATIENCE_SECONDS
 from ai_whisperer.storm.process import DiedError, RestlessError, UniverseProcess
 from ai_whisperer.storm.team import StormTeam
-from ai_whisperer.testing.simulation import EPOCH
 
 SESSION = "storm"
 EXPECTED = "what_the_script_expects"

@@ -22,9 +22,9 @@ from ai_whisperer.replay.recording import (
     record_to_compare,
     write_fork,
 )
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.recording_stage import lived
 from tests.simulation.stage import Say, call, opened, prompt_of, round_of, until
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from msgspec.structs import replace
 
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
 from ai_whisperer.errors import StormError
-from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.storm.faults import (
@@ -34,6 +32,7 @@ from ai_whisperer.storm.injecting import FaultyTool
 from ai_whisperer.storm.sources import team_in
 from ai_whisperer.storm.storming import Storm, Terms, run_storm
 from ai_whisperer.storm.universe import EXPECTED, RESTLESS, run_universe
+from tests.simulation.plants import acknowledge_before_the_commit
 from tests.simulation.storm_stage import INVOICE, LOCKED, REPORT, TEAM, universe, written
 
 TWICE = "no_invoice_is_paid_twice"
@@ -206,18 +205,6 @@ def _invariant(function: Callable[[Any], object]) -> Any:
     from ai_whisperer.storm.invariants import Invariant
 
     return Invariant(name="seen", function=function)
-
-
-def acknowledge_before_the_commit(patch: pytest.MonkeyPatch) -> None:
-    submit = Decision.submit
-
-    def at_once(self: Decision) -> asyncio.Future[None]:
-        submit(self)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    patch.setattr(Decision, "submit", at_once)
 
 
 def repeat_every_tool_call_after_a_crash(patch: pytest.MonkeyPatch) -> None:

@@ -84,8 +84,8 @@ class Asking:
         self._tools: dict[int, tuple[tuple[ToolSpec, ...], str]] = {}
         self._last: dict[str, tuple[str, tuple[Turn, ...], tuple[str, ...]]] = {}
 
-    def digests(self, request: ModelRequest, *, key: str) -> tuple[Asked, tuple[str, ...]]:
-        """What is asked, and the digests of all its turns."""
+    def digests(self, request: ModelRequest, *, key: str) -> Asked:
+        """What is asked, as digests."""
         turns = request.turns
         beginning = self._digest(plain(self._causal(turn_text(turns[0])))) if turns else ""
         conversation = f"{request.agent_id} {beginning}"
@@ -93,10 +93,9 @@ class Asking:
         if shown and turns[: len(shown)] != shown:
             after, shown, known = "", (), ()
         new = tuple(self._digest(plain(self._causal(turn_text(turn)))) for turn in turns[len(shown) :])
-        everything = (*known, *new)
         if not key.endswith(".summary"):
-            self._last[conversation] = (key, turns, everything)
-        asked = Asked(
+            self._last[conversation] = (key, turns, (*known, *new))
+        return Asked(
             system=self._digest(plain(self._causal(request.system))),
             tools=self._told(request.tools),
             settings=self._digest(_shown(_settings_of(request))),
@@ -104,7 +103,6 @@ class Asking:
             after=after,
             before=len(known),
         )
-        return asked, everything
 
     def named(self, model: str) -> str:
         """The digest of the name of a model."""

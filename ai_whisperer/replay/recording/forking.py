@@ -26,9 +26,9 @@ from ai_whisperer.replay.recording.run import Run
 from ai_whisperer.replay.recording.taking import Offered, taken_of
 from ai_whisperer.replay.recording.virtual_loop import run_virtually
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.simulation.disk import SimulatedDisk
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.transfer import export_session
-from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.tools.registry import INSIDE
 from ai_whisperer.version import __version__
 
@@ -122,7 +122,7 @@ def write_fork(
                     at=recording.header.last,
                     since=snapshot.last_seq,
                     paths=dict(run.paths.known),
-                    made=dict(run.paths.made),
+                    made=dict(run.paths.counts),
                     calls=list(calls),
                 )
             )

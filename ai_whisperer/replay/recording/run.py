@@ -40,8 +40,8 @@ from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.simulation import VirtualClock
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
@@ -242,7 +242,7 @@ class Run:
     async def reply_to(self, request: ModelRequest, model: str = "") -> Reply:
         """What was recorded for the request, when its time has come."""
         key = self._paths.key(request.step_id)
-        asked = replace(self._asking.digests(request, key=key)[0], model=self._asking.named(model))
+        asked = replace(self._asking.digests(request, key=key), model=self._asking.named(model))
         self.asked[key, request.attempt] = asked
         self.steps += 1
         place = self._requests.place(key, self._paths.place(request.step_id))

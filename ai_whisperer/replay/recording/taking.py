@@ -123,7 +123,6 @@ class Taking:
             format=FORMAT,
             version=__version__,
             session=self._rows.session_id,
-            first=1,
             last=last.seq,
             began_at=self._began_at,
             compared_from=first,
