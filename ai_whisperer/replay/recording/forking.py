@@ -100,6 +100,7 @@ def write_fork(
     known = {agent.id: agent.definition for agent in recording.agents}
     if missing := sorted(changed.keys() - known.keys()):
         raise UnknownAgentError(f"There is no agent '{missing[0]}' in the recording. There are: {', '.join(known)}.")
+    provided = {agent.id: agent.tools for agent in recording.agents}  # while it is played, all tools are provided
     session, last = recording.header.session, recording.entries[-1].at
     began_at = time.time() - last
 
@@ -110,8 +111,9 @@ def write_fork(
         for record in snapshot.agents:
             definition = changed.get(record.id, record.definition)
             definition = replace(definition, approve=ASK) if effects is Effects.ASK else definition
-            if definition != record.definition:
-                unit.update_definition(replace(record, definition=definition))
+            whole = replace(record, definition=definition, own_tools=provided[record.id])
+            if whole != record:
+                unit.update_definition(whole)
         if effects is Effects.RECORDED:
             unit.insert_fork(
                 Fork(
