@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.domain.conversation import Answer, ToolResult
 from ai_whisperer.errors import ConflictError, NotFoundError, RecordingError, StormError, WhispererError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
@@ -29,7 +30,6 @@ from ai_whisperer.replay.recording.asking import digest_of
 from ai_whisperer.replay.recording.files import read_recording
 from ai_whisperer.replay.recording.format import Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
-from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import CALLS, RecordedTemplates, make, stated_limits
 from ai_whisperer.storm.invariants import Invariant, check_names
 from ai_whisperer.storm.people import People

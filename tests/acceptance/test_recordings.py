@@ -243,7 +243,7 @@ def test_sessions_and_recordings_are_laid_side_by_side(recording: Path, folder: 
     same = run("compare", str(recording), "default", "--data", str(folder))
     assert (same.code, same.err) == (0, ""), same
     assert same.out.startswith("Answers: 2 are the same, 0 are not.")
-    assert run("compare", str(recording), str(recording), "--json").json["same"] is True
+    assert run("compare", str(recording), str(recording), "--json").json["is_same"] is True
     golden = Path(__file__).parents[1] / "unit" / "recordings" / "format-1.wrec"
     other = run("compare", str(recording), str(golden))
     assert (other.code, "writer: first difference at 4>writer/1" in other.out) == (1, True)
@@ -254,7 +254,7 @@ def test_a_session_is_forked_into_others(folder: Path, tmp_path: Path, run: Run)
     prompt.write_text("You are Anna.", encoding="utf-8")
     flags = ("--data", str(folder), "--set", f"ann.prompt=@{prompt}", "--set", "ann.limits.max_steps_per_task=7")
     ran = run("fork", "default", "--at", "2", *flags, "--runs", "2", "--as", "other", "--json")
-    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"]}
+    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"], "effects": "ask"}
 
     async def definition() -> AgentDefinition:
         async with AsyncAgentSessionManager(folder, session_id="other-2", model="scripted", templates=()) as manager:

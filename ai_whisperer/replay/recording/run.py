@@ -12,6 +12,7 @@ from typing import NoReturn, cast
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.domain.clock import TimedIds
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.note import Note
@@ -34,7 +35,6 @@ from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
-from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import Performance
 from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
@@ -142,6 +142,11 @@ class Run:
             if self._at_end is not None and self.difference is None:
                 await self._at_end(behind)
             await store.close()
+
+    @property
+    def paths(self) -> Paths:
+        """The causal paths of all that has happened so far."""
+        return self._paths
 
     def _timeline(self) -> Sequence[Event]:
         recorded = self._recording
