@@ -145,7 +145,7 @@ def tell_report(
     for told, universes in report.tool_failures.items():
         tell(f"NOTE    a tool failed, and its model was told: {told}: in {counted(universes, 'universe')}")
     for each in report.absent:
-        tell(f"NOTE    invariants ask for the {each}, which no universe has: what they say of it always holds.")
+        tell(f"NOTE    invariants ask for the {each}, which no universe has.")
     held = len(report.invariants) - len(report.findings)
     tell(f"{held} of {counted(len(report.invariants), 'invariant')} held in all universes.")
 

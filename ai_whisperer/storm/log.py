@@ -119,7 +119,7 @@ class Log:
         self.waiting = {each.agent: each.reasons for each in waiting}
         self._tools = tools
         self.absent: set[Absent] = set()
-        """What was asked for and is not there, so that what is said of it holds whatever happens."""
+        """What was asked for and is not there: as a rule what is said of it holds whatever happens."""
 
     def named(self, *names: str) -> list[Notification]:
         """The entries with one of these names, such as `async.task.completed`."""

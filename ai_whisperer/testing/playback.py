@@ -92,8 +92,11 @@ class Playback:
         """`models` are asked for real where the mode lets them. What of requests is in `ignore` is not compared.
 
         What one of the `writers` of this run has recorded is only played by others: `test` is the name of this one.
-        Raises `RecordingError` if there is no recording and none may be made, or if it cannot be read.
+        Raises `RecordingError` if there is no recording and none may be made, or if it cannot be read, and
+        `InvalidInputError` for what cannot be meant.
         """
+        if scrub is not None and not callable(scrub):
+            raise InvalidInputError(f"scrub must be a function that is given each text, not {scrub!r:.60}.")
         self.path = path
         chosen = checked_mode(mode)
         is_there = path.exists()
@@ -121,7 +124,7 @@ class Playback:
         _, self._results = by_key(recording)
         self._alignment = Alignment(recording)
         self._asking = Asking(self.causal)
-        self._comparison = RequestComparison(recording, frozenset(ignore))
+        self._comparison = RequestComparison(recording, frozenset([ignore] if isinstance(ignore, str) else ignore))
         self.faults: list[Exception] = []
         """What was asked that is not in the recording as it is asked now."""
         self.asked_for_real = 0

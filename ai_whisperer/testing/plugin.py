@@ -167,11 +167,15 @@ def _playback_of(request: pytest.FixtureRequest) -> Playback | None:
     pytest.fail(f"The marker `recording` of {request.node.name}: {wrong}", pytrace=False)
 
 
-def _recording_in(path: str | os.PathLike[str], **settings: Any) -> tuple[str | os.PathLike[str], dict[str, Any]]:
+def _recording_in(
+    path: str | os.PathLike[str] = "", *more: object, **settings: Any
+) -> tuple[str | os.PathLike[str], dict[str, Any]]:
     from ai_whisperer.choices import nearest
 
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not path:
         raise TypeError(f"it takes the path of a recording, such as 'team.wrec', not {path!r}")
+    if more:
+        raise TypeError(f"it takes one path, and the rest by name, such as mode='once': not {more[0]!r}")
     for name in settings:
         if name not in _SETTINGS:
             near = nearest(name, _SETTINGS)

@@ -255,7 +255,10 @@ class Team(ReadableProcess):
         Raises an `AssertionError` that names the first line that was not as expected, `ScriptError` before anything is
         done if it cannot be played.
         """
-        read = script_of(script, self._folder)
+        try:
+            read = script_of(script, self._folder)
+        except WhispererError as error:
+            raise error.with_traceback(None) from None
         patience_seconds = seconds_of(patience)
         if tools := tools_of(read, self._disk.folder):
             self.provide(*tools)
@@ -297,7 +300,7 @@ class Team(ReadableProcess):
         try:
             return super().run(work, patience=patience)
         except WhispererError as error:
-            raise error.with_traceback(of_the_test(error.__traceback__))  # noqa: B904 - it is the same error
+            raise error.with_traceback(of_the_test(error.__traceback__)) from None
         finally:
             self._check()
 

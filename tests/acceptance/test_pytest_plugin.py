@@ -81,6 +81,41 @@ def test_with_a_misspelt_seed(team):
 """
 
 
+MISSPELT = """
+import pytest
+
+@pytest.mark.recording()
+def test_no_path(team): pass
+
+@pytest.mark.recording("x.wrec", "once")
+def test_two_places(team): pass
+
+@pytest.mark.recording("x.wrec", mode="all", ignore=["sytem"])
+def test_ignored(team): pass
+
+@pytest.mark.recording("x.wrec", mode="all", scrub="names")
+def test_scrub(team): pass
+
+@pytest.mark.recording("x.wrec", mode="all", ignore="system")
+def test_that_is_fine(team): pass
+"""
+
+
+def test_what_a_marker_cannot_mean_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_misspelt=MISSPELT)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
+    result.assert_outcomes(passed=1, errors=4)
+    result.stdout.fnmatch_lines(
+        [
+            "The marker `recording` of test_no_path: it takes the path of a recording, such as 'team.wrec', not ''",
+            "*test_two_places: it takes one path, and the rest by name, such as mode='once': not 'once'",
+            "*test_ignored: 'sytem' is nothing of a request that could be ignored. Did you mean 'system'?*",
+            "*test_scrub: scrub must be a function that is given each text, not 'names'.",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
 UNUSED = """
 def test_with_an_answer_too_many(team):
     team.says("clerk", "Hello.", "Never said.")

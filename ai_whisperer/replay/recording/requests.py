@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ai_whisperer.choices import nearest
+from ai_whisperer.errors import InvalidInputError
 from ai_whisperer.replay.recording.asking import each_tool
 from ai_whisperer.replay.recording.differences import Difference, diff_of
 from ai_whisperer.replay.recording.format import Asked, Recording, Reply
@@ -15,11 +17,20 @@ _PARTS = {
     "model": "the model differs",
 }
 
+_IGNORED = ("system", "tools", "settings", "turns")
+
 
 class RequestComparison:
     """Compares requests by their digests, and shows what differs by the texts."""
 
     def __init__(self, recording: Recording, ignore: frozenset[str]) -> None:
+        """Raises `InvalidInputError` if something is to be ignored that no request has."""
+        for name in sorted(ignore.difference(_IGNORED)):
+            near = nearest(name, _IGNORED)
+            meant = "" if near is None else f" Did you mean '{near}'?"
+            raise InvalidInputError(
+                f"'{name}' is nothing of a request that could be ignored.{meant} There are: {', '.join(_IGNORED)}."
+            )
         self._ignore = ignore
         self._bodies = recording.bodies
         # Of a request that was repeated the first attempt: the others say that they continue it.
