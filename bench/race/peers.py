@@ -35,7 +35,7 @@ FLOOR = Entrant(
         MESSAGES: "asyncio queues; a row on disk before each message is handed over",
         TASKS: "plain asyncio; each step's result on disk, by group commit with a sync, before the next begins",
         AGENTS: "an object in a dict, and a row on disk",
-        RESTART: "goes on after the last row of each task",
+        RESTART: "continues after the last row of each task",
     },
 )
 OURS = Entrant(
