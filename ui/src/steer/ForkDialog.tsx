@@ -198,18 +198,16 @@ interface AgentChangesProps {
 function AgentChanges({ agentId, redefined, onChange }: AgentChangesProps) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const name = useName(agentId);
-  const details = useAnswer("agent.get", redefined === null ? { sessionId, agentId } : null);
-  const definition = (form: Redefined["form"], of: Redefined["definition"]) => (
-    <OwnDefinition form={form} onChange={(next) => onChange({ definition: of, form: next })} />
-  );
+  const details = useAnswer("agent.get", { sessionId, agentId });
   return (
     <fieldset className="fork-agent">
       <legend>{name}</legend>
-      {redefined !== null ? (
-        definition(redefined.form, redefined.definition)
-      ) : (
-        <Loaded answer={details}>{(data) => definition(formOf(data.definition), data.definition)}</Loaded>
-      )}
+      <Loaded answer={details}>
+        {(data) => {
+          const { definition, form } = redefined ?? { definition: data.definition, form: formOf(data.definition) };
+          return <OwnDefinition form={form} onChange={(next) => onChange({ definition, form: next })} />;
+        }}
+      </Loaded>
     </fieldset>
   );
 }
