@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from "@testing-library/react";
+import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, test } from "vitest";
 import type { AgentDefinition, AgentDetails, ForkReport, Notification } from "../../src/client/client";
@@ -7,6 +7,7 @@ import { Dialogs } from "../../src/shell/Dialogs";
 import { closeDialog } from "../../src/shell/dialogState";
 import { ForkButton } from "../../src/shell/ForkButton";
 import { Past } from "../../src/shell/Past";
+import { useNotices } from "../../src/state/actions";
 import { usePage } from "../../src/state/page";
 import { backToLive } from "../../src/state/playhead";
 import { changesOf, formOf } from "../../src/steer/definition";
@@ -83,13 +84,15 @@ const REPORT: ForkReport = {
 };
 
 interface Refusals {
+  /** What the server answers with once it is made. */
+  made?: Promise<ForkReport>;
   /** What the server says to the first wish for a fork. */
   first?: Error;
   points?: (near: number) => number[];
 }
 
 /** A session with a writer, of which five entries are in the log. */
-function session({ first, points = (near) => [near] }: Refusals = {}) {
+function session({ made, first, points = (near) => [near] }: Refusals = {}) {
   const notes: Notification[] = Array.from({ length: 5 }, (_, index) => ({
     ...note("agent.created", { agentId: index === 0 ? "writer" : `other${index}`, name: "", description: "" }),
     seq: index + 1,
@@ -107,7 +110,7 @@ function session({ first, points = (near) => [near] }: Refusals = {}) {
       const error = refusal;
       refusal = undefined;
       if (error) throw error;
-      return REPORT;
+      return (made ?? REPORT) as ForkReport;
     },
     "session.list": () => ({ sessions: [] }),
     "server.info": () => ({}) as never,
@@ -193,6 +196,23 @@ test("from the bar of time travel the moment that is shown is forked, while noth
   await userEvent.click(button("Fork"));
   await screen.findByText("default-fork-3-1");
   expect(forks(stage)).toMatchObject([{ at: 2 }]);
+});
+
+test("whoever closes the dialog while the fork is made is told when it is there", async () => {
+  let end = (_: ForkReport) => {};
+  const made = new Promise<ForkReport>((resolve) => {
+    end = resolve;
+  });
+  session({ made });
+  await open(3);
+  await userEvent.click(button("Fork"));
+  expect(await screen.findByText(/^The session is played up to there/)).toBeTruthy();
+  await userEvent.click(button("Cancel"));
+  expect(screen.queryByLabelText("After entry")).toBeNull();
+  await act(async () => end(REPORT));
+  expect(useNotices.getState().notices.map(({ text }) => text)).toEqual([
+    "Forked default as default-fork-3-1, default-fork-3-2.",
+  ]);
 });
 
 test("without a connection nothing is forked, and the button says why", () => {
