@@ -248,7 +248,7 @@ class Client(ClientTasks):
         new_session_id: str | None = None,
         runs: int = 1,
     ) -> ForkReport:
-        """Make a session that is as this one was after entry `at` of its log, and goes on from there.
+        """Make a session that is as this one was after entry `at` of its log, and continues from there.
 
         `session_id` names another session than this one. `changes` are fields of agents that are to be otherwise:
         `{"writer.prompt": "Be brief."}`. `effects` is what becomes of calls with effects outside: `ask` (a person is

@@ -123,7 +123,7 @@ class ForkPointList(msgspec.Struct, frozen=True):
 
 
 class ForkSession(InSession, frozen=True, kw_only=True):
-    """Make a session that is as this one was after entry `at` of its log, and goes on from there; the caller owns it.
+    """Make a session that is as this one was after entry `at` of its log, and continues from there; the caller owns it.
 
     Up to there it is played as it was recorded: nothing is asked or done again. `set` are fields of agents that are to
     be otherwise, by `AGENT.FIELD`. `newSessionId` is chosen unless given; with several `runs` it is how their ids

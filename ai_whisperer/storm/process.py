@@ -38,6 +38,10 @@ class Setting(Struct, frozen=True, kw_only=True):
     agent_tools: Mapping[str, Sequence[Tool]] = {}
     more: Mapping[str, Any] = {}
 
+    @property
+    def all_tools(self) -> list[Tool]:
+        return [*self.tools, *(tool for own in self.agent_tools.values() for tool in own)]
+
 
 class DiedError(Exception):
     """The process was killed while it did what was asked of it. It is up again."""

@@ -31,6 +31,7 @@ from ai_whisperer.replay.recording.files import read_recording
 from ai_whisperer.replay.recording.format import Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.performing import CALLS, RecordedTemplates, make, stated_limits
+from ai_whisperer.storm.invariants import Invariant, check_names
 from ai_whisperer.storm.people import People
 from ai_whisperer.storm.process import Setting, UniverseProcess
 from ai_whisperer.storm.team import StormTeam
@@ -71,8 +72,14 @@ class RecordedTeam:
                 agent_tools=of_agents,
                 more={"templates": RecordedTemplates(self._recording), "limits": stated_limits(self._recording)},
             ),
-            invariants=[each for path in self.invariants for each in invariants_of(path)],
+            invariants=self._invariants(),
         )
+
+    def _invariants(self) -> list[Invariant]:
+        paths = {path.resolve(): path for path in self.invariants}
+        found = [each for path in paths.values() for each in invariants_of(path)]
+        check_names(found)
+        return found
 
 
 class Known:

@@ -103,10 +103,10 @@ def played(server: ServerInThread, session_id: str, scenario: Callable[[Client],
 
 
 async def asked(client: Client) -> list[str]:
-    """The calls that wait for a person, when no agent does anything else."""
+    """The calls that wait for a person, when there is one."""
     async with client.events(after=0) as notes:
         async for note in notes:
-            if note.name in ("approval.requested", "async.task.completed"):
+            if note.name == "approval.requested":
                 break
     return [each.arguments for each in await client.list_approvals()]
 
@@ -319,6 +319,10 @@ def test_a_server_that_is_killed_while_it_forks_leaves_no_half_session(
             "fork", "default", "--at", str(at), "--effects", "recorded"
         )
         assert whisperer.json("compare", "default", "other")["is_same"] is True
+        assert whisperer("compare", "default", "othr").err.startswith("whisperer: There is no session 'othr'")
+        (tmp_path / "one.wrec").touch()
+        mixed = whisperer("compare", "default", str(tmp_path / "one.wrec"), "--url", "http://127.0.0.1:1/?token=x")
+        assert "is a file here, and the sessions of --url are elsewhere" in mixed.err
         refused = whisperer("fork", "default", "--at", str(at), "--set", "clerk.tools=[pya]")
         assert (refused.code, "Did you mean pay?" in refused.err) == (1, True), refused
         misspelt = whisperer("fork", "default", "--at", "2", "--effects", "recorde")

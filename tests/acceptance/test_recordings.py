@@ -105,6 +105,30 @@ def test_a_difference_ends_with_1_and_is_told_to_people_and_programs(recording: 
     assert run("replay", str(recording), *flags, "--ignore", "system").code == 0
 
 
+def test_one_that_cannot_be_read_does_not_keep_the_others_from_being_played(
+    recording: Path, tmp_path: Path, run: Run
+) -> None:
+    cut, other, newer = tmp_path / "cut.wrec", tmp_path / "other.wrec", tmp_path / "newer.wrec"
+    cut.write_bytes(recording.read_bytes()[:2000])
+    other.write_bytes(b"no recording")
+    newer.write_bytes(recording.read_bytes().replace(b'"format":1', b'"format":99', 1))
+    files = [str(each) for each in (cut, other, recording, newer)]
+    xml = tmp_path / "out.xml"
+    ran = run("replay", *files, "--junit", str(xml))
+    assert (ran.code, ran.err) == (1, "")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith(f"FAILED  {cut}: ") and "ends before its end" in lines[0]  # noqa: PT018
+    assert lines[1].startswith(f"FAILED  {other}: ") and "is not a recording" in lines[1]  # noqa: PT018
+    assert lines[2].startswith(f"ok      {recording}: 2 steps, ")
+    assert lines[3].startswith(f"FAILED  {newer}: ") and "Update AI Whisperer" in lines[3]  # noqa: PT018
+    assert lines[4:] == ["1 of 4 recordings played as expected."]
+    suites = ET.fromstring(xml.read_text(encoding="utf-8"))  # noqa: S314 - it is our own
+    assert [suite.get("failures") for suite in suites] == ["1", "1", "0", "1"]
+    told = run("replay", *files, "--json").json
+    assert [each["ok"] for each in told] == [False, False, True, False]
+    assert "ends before its end" in told[0]["error"]
+
+
 def test_an_update_rewrites_the_recording(recording: Path, tmp_path: Path, run: Run) -> None:
     agents = tmp_path / "agents"
     agents.mkdir()

@@ -10,6 +10,7 @@ import typer
 
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.domain.forks import PartingKind
+from ai_whisperer.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ai_whisperer.domain.forks import Comparison, Spent
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    command(app, compare, settings=("data", "store", "work", "tools"))
+    command(app, compare, settings=("data", "store", "work", "tools", "url", "token"))
 
 
 async def compare(
@@ -30,9 +31,7 @@ async def compare(
     Steps are aligned by what caused them, so ids, times and orders do not matter. It exits with 0 if agents answered,
     called and wrote the same, else with 1.
     """
-    from ai_whisperer.replay.recording import compare as laid_side_by_side
-
-    found = laid_side_by_side(await _recording(call, first), await _recording(call, second))
+    found = await _found(call, first, second)
     if call.output.as_json:
         call.output.json(msgspec.to_builtins(found))
     else:
@@ -40,13 +39,34 @@ async def compare(
     return 0 if found.is_same else 1
 
 
+async def _found(call: Call, first: str, second: str) -> Comparison:
+    """Two sessions are compared by their server if one runs; files, and sessions at rest, are compared here."""
+    from ai_whisperer.cli.connecting import known_address
+    from ai_whisperer.replay.recording import compare as laid_side_by_side
+
+    files = [each for each in (first, second) if _is_file(each)]
+    if not files and known_address(call.settings.values) is not None:
+        async with call.server(patience_seconds=_PATIENCE_SECONDS) as client:
+            return await client.compare_sessions(second, session_id=first)
+    if len(files) == 1 and call.settings.values.url is not None:
+        raise InvalidInputError(
+            f"'{files[0]}' is a file here, and the sessions of --url are elsewhere. Compare two of these, or two "
+            "files: `whisperer record` makes one where the data folder is."
+        )
+    return laid_side_by_side(await _recording(call, first), await _recording(call, second))
+
+
+def _is_file(named: str) -> bool:
+    path = Path(named)
+    return path.suffix == ".wrec" or path.is_file()
+
+
 async def _recording(call: Call, named: str) -> Recording:
     from ai_whisperer.cli.recordings import tools_here
     from ai_whisperer.replay.recording import read_recording, record_to_compare, session_store
 
-    path = Path(named)
-    if path.suffix == ".wrec" or path.is_file():  # noqa: ASYNC240 - once, and at the very beginning
-        return read_recording(path)
+    if _is_file(named):
+        return read_recording(Path(named))
     values = call.settings.values
     async with session_store(values.work or values.data, named, address=values.store) as store:
         return await record_to_compare(store, named, tools=tools_here(call))
@@ -82,6 +102,7 @@ _KINDS = {
     PartingKind.ONLY_IN_B: "only B has this step",
 }
 _SHOWN = 20
+_PATIENCE_SECONDS = 60.0
 
 
 def _told(spent: Spent) -> str:

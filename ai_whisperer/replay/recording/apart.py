@@ -56,7 +56,7 @@ def _check_tools(recording: Recording, lacking: Mapping[str, Sequence[str]]) -> 
         if agent.id in lacking:
             names = ", ".join(lacking[agent.id])
             raise InvalidInputError(
-                f"'{agent.id}' has tools that are not here: {names}. It could not go on in the fork. Start the server "
+                f"'{agent.id}' has tools that are not here: {names}. It could not continue. Start the server "
                 f"with them (--tools), or say which tools it is to have: set {agent.id}.tools."
             )
 

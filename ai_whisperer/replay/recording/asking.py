@@ -20,6 +20,8 @@ _MARK = re.compile(r'(</?(?:said|untrusted)\b[^>\n]*\bid=")\d+(")')
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 """A moment in a text. A timer fires a little late, and how much is chance."""
 
+_NEXT_TOOL = re.compile(r"(?<=\n})\n(?={\n)")
+
 
 def digest_of(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
@@ -40,6 +42,11 @@ def plain(text: str) -> str:
 def told_tools(tools: tuple[ToolSpec, ...]) -> str:
     """Tools as a model is told of them, one after the other."""
     return "\n".join(_shown(msgspec.to_builtins(tool)) for tool in tools)
+
+
+def each_tool(told: str) -> list[str]:
+    """The tools that `told_tools` has put one after the other."""
+    return _NEXT_TOOL.split(told)
 
 
 def _shown(value: Any) -> str:

@@ -2737,10 +2737,10 @@ export interface Methods {
     result: ForkPointList;
   };
   /**
-   * Make a session that is as this one was after entry `at` of its log, and goes on from there; the caller owns it. Up
-   * to there it is played as it was recorded: nothing is asked or done again. `set` are fields of agents that are to be
-   * otherwise, by `AGENT.FIELD`. `newSessionId` is chosen unless given; with several `runs` it is how their ids begin.
-   * An `at` that does not work is refused with the nearest that do, in `data.points`.
+   * Make a session that is as this one was after entry `at` of its log, and continues from there; the caller owns it.
+   * Up to there it is played as it was recorded: nothing is asked or done again. `set` are fields of agents that are to
+   * be otherwise, by `AGENT.FIELD`. `newSessionId` is chosen unless given; with several `runs` it is how their ids
+   * begin. An `at` that does not work is refused with the nearest that do, in `data.points`.
    */
   "session.fork": {
     params: {
