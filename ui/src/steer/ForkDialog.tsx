@@ -10,6 +10,7 @@ import { Dialog } from "../parts/Dialog";
 import { count } from "../parts/format";
 import { Loaded } from "../parts/Messages";
 import { addressOf } from "../shell/addresses";
+import { notify } from "../state/actions";
 import { useAnswer } from "../state/answers";
 import { refreshSessions } from "../state/following";
 import { useName } from "../state/names";
@@ -40,13 +41,22 @@ export function ForkDialog({ at, onClose }: ForkDialogProps) {
   }));
   const made = useRef<ForkReport | null>(null);
   const [report, setReport] = useState<ForkReport | null>(null);
+  const isThere = useRef(false);
+  useEffect(() => {
+    isThere.current = true;
+    return () => {
+      isThere.current = false; // it may be closed while the fork is made
+    };
+  }, []);
   const change = (fields: Partial<ForkForm>) => setForm((before) => ({ ...before, ...fields }));
 
   async function fork() {
     const params = forkParams(form);
     if (typeof params === "string") return params;
-    made.current = await server().call("session.fork", { sessionId, ...params });
+    const forked = await server().call("session.fork", { sessionId, ...params });
+    made.current = forked;
     void refreshSessions();
+    if (!isThere.current) notify(`Forked ${sessionId} as ${forked.sessionIds.join(", ")}.`);
     return undefined;
   }
   if (report !== null) return <Forked report={report} onClose={onClose} />;
@@ -198,18 +208,16 @@ interface AgentChangesProps {
 function AgentChanges({ agentId, redefined, onChange }: AgentChangesProps) {
   const sessionId = usePage((page) => page.sessionId) ?? "";
   const name = useName(agentId);
-  const details = useAnswer("agent.get", redefined === null ? { sessionId, agentId } : null);
-  const definition = (form: Redefined["form"], of: Redefined["definition"]) => (
-    <OwnDefinition form={form} onChange={(next) => onChange({ definition: of, form: next })} />
-  );
+  const details = useAnswer("agent.get", { sessionId, agentId });
   return (
     <fieldset className="fork-agent">
       <legend>{name}</legend>
-      {redefined !== null ? (
-        definition(redefined.form, redefined.definition)
-      ) : (
-        <Loaded answer={details}>{(data) => definition(formOf(data.definition), data.definition)}</Loaded>
-      )}
+      <Loaded answer={details}>
+        {(data) => {
+          const { definition, form } = redefined ?? { definition: data.definition, form: formOf(data.definition) };
+          return <OwnDefinition form={form} onChange={(next) => onChange({ definition, form: next })} />;
+        }}
+      </Loaded>
     </fieldset>
   );
 }

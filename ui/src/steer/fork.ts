@@ -22,11 +22,15 @@ const MOST_RUNS = 100;
 
 /** The effects that can be chosen, with what each means. */
 export const EFFECTS: readonly (readonly [Effects, name: string, meaning: string])[] = [
-  ["ask", "Ask", "A person is asked before each call with effects outside, such as a mail or a file."],
+  [
+    "ask",
+    "Ask",
+    "A person is asked before each call, except of tools that work inside the session, such as send_mail.",
+  ],
   [
     "recorded",
     "Recorded",
-    "A call that this session made too brings the same result, without being made. For all others a person is asked.",
+    "A call that this session has made too brings its recorded result, and nothing is called. One that may be repeated is made; for any other a person is asked.",
   ],
   ["live", "Live", "Calls are made, as in any session. What this session did later may be done a second time."],
 ];

@@ -55,7 +55,9 @@ describeInBrowser("forks of a session", () => {
     await dialog().getByRole("checkbox", { name: /Grace/ }).check();
     const grace = dialog().getByRole("group", { name: "Grace" });
     await expect.poll(() => grace.getByLabel("Prompt").inputValue()).toBe("You keep the book.");
-    await grace.getByLabel("Prompt").fill("You keep the book of the harbour.");
+    await grace.getByLabel("Prompt").press("Control+End");
+    await page.keyboard.press("Backspace");
+    await page.keyboard.type(" of the harbour.");
     await dialog().getByLabel("Id of the new session").fill("default");
     await stage().shot("fork-dialog");
     expect(await wrongs()).toEqual([]);
@@ -71,7 +73,12 @@ describeInBrowser("forks of a session", () => {
       agentId: "grace",
     });
     expect(definition.prompt).toBe("You keep the book of the harbour.");
-    await dialog().getByRole("link", { name: "Open" }).click();
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 390, height: 844 });
+    await stage().shot("past-phone");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByLabel("Session", { exact: true }).selectOption("told-otherwise");
     await page.waitForURL("**/s/told-otherwise");
     await stage().isLive();
     await stage().row("grace").waitFor();
@@ -204,6 +211,8 @@ describeInBrowser("forks of a session", () => {
   test("the list of sessions leads to a comparison", async () => {
     const { page } = stage();
     await page.goto(`${stage().server.url}/sessions`);
+    await page.getByRole("link", { name: "Compare default with another" }).waitFor();
+    await stage().shot("sessions-compare");
     await page.getByRole("link", { name: "Compare default with another" }).click();
     await page.getByText("Choose the session to compare with.").waitFor();
     await page.getByLabel("The other session").selectOption("told-otherwise");

@@ -8,13 +8,13 @@ import { addressOf, useAddress, usePlace } from "../../shell/addresses";
 import { openDialog } from "../../shell/dialogState";
 import { useAnswer } from "../../state/answers";
 import { useIsPast, usePage } from "../../state/page";
+import { useTitles } from "../../state/titles";
 import { Alone } from "./Alone";
 import { markedOf } from "./differences";
 import { useLogs } from "./logs";
 import { Partings } from "./Partings";
 import { Summary } from "./Summary";
 import { Timelines } from "./Timelines";
-import { useTitle } from "./title";
 import "./compare.css";
 
 /** Two sessions side by side: that which is shown, and another one. */
@@ -33,6 +33,7 @@ function Head({ a, b }: { a: string; b: string }) {
   const sessions = usePage((page) => page.sessions);
   const [, go] = useLocation();
   const to = useAddress();
+  const titleOf = useTitles();
   const others = (sessions ?? []).filter(({ sessionId }) => sessionId !== a);
   const isListed = b === "" || others.some(({ sessionId }) => sessionId === b);
   return (
@@ -41,7 +42,7 @@ function Head({ a, b }: { a: string; b: string }) {
       <span className="compare-side" data-side="a">
         A
       </span>
-      <strong className="ellipsis">{useTitle(a)}</strong>
+      <strong className="ellipsis">{titleOf(a)}</strong>
       <label className="compare-other">
         <span className="compare-side" data-side="b">
           B
@@ -49,9 +50,9 @@ function Head({ a, b }: { a: string; b: string }) {
         <select aria-label="The other session" value={b} onChange={({ target }) => go(to("compare", target.value))}>
           {b === "" && <option value="">Choose a session…</option>}
           {!isListed && <option value={b}>{b}</option>}
-          {others.map(({ sessionId, title }) => (
+          {others.map(({ sessionId }) => (
             <option key={sessionId} value={sessionId}>
-              {title ? `${title} (${sessionId})` : sessionId}
+              {titleOf(sessionId)}
             </option>
           ))}
         </select>

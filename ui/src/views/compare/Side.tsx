@@ -4,13 +4,13 @@ import type { Parting } from "../../client/client";
 import type { NameOf } from "../../history/telling";
 import { count } from "../../parts/format";
 import { addressOf } from "../../shell/addresses";
+import { useTitles } from "../../state/titles";
 import { Canvas } from "../timeline/Canvas";
 import type { Read } from "../timeline/reader";
 import { AXIS, lanesOf } from "../timeline/shapes";
 import { type Times, useMarks } from "./differences";
 import type { SessionLog } from "./logs";
 import { relative, type Shared } from "./scale";
-import { useTitle } from "./title";
 import { useAbsolute } from "./useScale";
 
 interface SideProps {
@@ -40,7 +40,7 @@ export function Side(props: SideProps) {
   const { sessionId, agents, lastAt, firstSeq, lastSeq } = log;
   const lanes = useMemo(() => lanesOf(read.chart, agents, { filter, withQuiet: false }), [read.chart, agents, filter]);
   const name = "AB"[side] as string;
-  const title = useTitle(sessionId);
+  const title = useTitles()(sessionId);
   const total = (lanes.at(-1)?.top ?? 0) + (lanes.at(-1)?.height ?? 0) + AXIS + 2;
   const label = `Timeline of ${name}, ${title}. Arrow keys move both, plus and minus zoom, Home shows all, End goes to the end; comma and full stop go from bar to bar.`;
   const to = useCallback((...parts: string[]) => addressOf(sessionId, ...parts), [sessionId]);

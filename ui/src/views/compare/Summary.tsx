@@ -2,8 +2,8 @@ import type { Spent, SpentByBoth } from "../../client/client";
 import type { NameOf } from "../../history/telling";
 import { useFirst } from "../../parts/First";
 import { count, duration, money } from "../../parts/format";
+import { useTitles } from "../../state/titles";
 import { type ComparedProps, kindInWords } from "./differences";
-import { useTitle } from "./title";
 
 const COLUMNS: readonly (readonly [
   name: string,
@@ -19,6 +19,7 @@ const COLUMNS: readonly (readonly [
 
 /** Whether they are the same, and what it came to in each. */
 export function Summary({ a, b, comparison, nameOf }: ComparedProps) {
+  const titleOf = useTitles();
   const { isSame, first, sameAnswers, otherAnswers, spent, spentByAgent } = comparison;
   return (
     <section className="compare-summary" aria-label="Summary">
@@ -43,8 +44,8 @@ export function Summary({ a, b, comparison, nameOf }: ComparedProps) {
             </tr>
           </thead>
           <tbody>
-            <Used name="A" title={useTitle(a)} spent={spent.a} />
-            <Used name="B" title={useTitle(b)} spent={spent.b} />
+            <Used name="A" title={titleOf(a)} spent={spent.a} />
+            <Used name="B" title={titleOf(b)} spent={spent.b} />
             <tr>
               <th scope="row">B − A</th>
               {COLUMNS.map(([name, of, told]) => (
