@@ -37,14 +37,13 @@ from ai_whisperer.replay.recording.format import FORMAT, Header, Reply, Result
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.secrets import redactor
-from ai_whisperer.store.base import FailureListener, Listener, Store
 from ai_whisperer.testing.aligning import Alignment
+from ai_whisperer.testing.hearing import params_of
 from ai_whisperer.testing.real_calls import RealCalls
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
-_MOST = 1_000_000
-_NOTHING = Recording(header=Header(format=FORMAT, version="", session="", first=1, last=0, began_at=0.0))
+_NOTHING = Recording(header=Header(format=FORMAT, version="", session="", last=0, began_at=0.0))
 
 
 class Mode(StrEnum):
@@ -128,27 +127,12 @@ class Playback:
         self.asked_for_real = 0
         """How many requests and calls were made for real."""
 
-    async def hear(self, store: Store, *, session_id: str) -> None:
-        """Know all that happens in the session before anybody else does, and what the store has of it already."""
-        self.feed(await store.notifications(session_id, after=0, limit=_MOST))
-        listen = store.listen
-
-        def heard(session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
-            def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
-                self.feed(notes)
-                on_committed(notes, sizes)
-
-            listen(session_id, both, on_failure)
-
-        store.listen = heard  # type: ignore[method-assign]
-
     def feed(self, notes: Iterable[Note | Notification]) -> None:
         """Take what was told of the session; what was taken before is left out."""
         for note in notes:
             if note.seq > self._fed:
                 self._fed = note.seq
-                params = note.told.params() if isinstance(note, Note) else note.params
-                self._alignment.feed(note.name, note.cause, params)
+                self._alignment.feed(note.name, note.cause, params_of(note))
 
     def context_window(self) -> int | None:
         """How many tokens models take, as far as the recording tells."""
@@ -232,7 +216,7 @@ class Playback:
         if key is None or reply is None:
             place = self._comparison.place(request.step_id.replace(".", "/", 1), place)
             return None, Difference(kind="request", place=place, what="is asked now and was not recorded.")
-        asked, _ = self._asking.digests(request, key=key)
+        asked = self._asking.digests(request, key=key)
         place = self._comparison.place(key, place)
         return reply, self._comparison.compare(reply, asked, self._asking.bodies, place=place)
 

@@ -98,6 +98,22 @@ def team(request: pytest.FixtureRequest, team_seed: int) -> Iterator[Team]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test that says what a model answers when none was asked for that."""
+    yield
+    made = item.stash.get(_TEAM, None)
+    if made is None:
+        return
+    wrong = None
+    try:
+        made.check_all_was_asked_for()
+    except AssertionError as error:
+        wrong = str(error)
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:

@@ -81,12 +81,38 @@ def test_with_a_misspelt_seed(team):
 """
 
 
+UNUSED = """
+def test_with_an_answer_too_many(team):
+    team.says("clerk", "Hello.", "Never said.")
+    assert team.ask("clerk", "Hi.") == "Hello."
+
+def test_with_one_that_is_optional(team):
+    team.says("clerk", "Hello.")
+    team.says("clerk", "Never said.", optional=True)
+    assert team.ask("clerk", "Hi.") == "Hello."
+"""
+
+
+def test_an_answer_that_nobody_asks_for_fails_its_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=UNUSED)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*test_shop.py, line 2: team.says('clerk', …) has 'Never said.'", "*optional=True*"])
+
+
 def test_a_newcomers_tests_run_and_what_fails_is_told(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=TESTS)
     pytester.maketxtfile(talk="clerk: Hi.\nexpect clerk is Hello.")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
     result.assert_outcomes(passed=5, failed=1, errors=3)
-    result.stdout.fnmatch_lines(["*Not paid.*", "*what the team did*", "* clerk *pay*", "*was never asked for 1 of*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*Not paid.*",
+            "*what the team did*",
+            "*clerk called pay(invoice=*8*",
+            "nobody asked for what test_shop.py, line *'Never said.'",
+        ]
+    )
     result.stdout.fnmatch_lines(["*test_in_a_coroutine cannot be `async def`*"])
     result.stdout.fnmatch_lines(["*seeds of the marker `team` must be a whole number from 1 on, not 'many'*"])
     result.stdout.fnmatch_lines(["*test_with_a_misspelt_seed: A team has no setting 'sed'. Did you mean 'seed'? *"])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.domain.forks import PartingKind
 
 if TYPE_CHECKING:
-    from ai_whisperer.replay.recording import Comparison, Recording, Spent
+    from ai_whisperer.domain.forks import Comparison, Spent
+    from ai_whisperer.replay.recording import Recording
 
 
 def register(app: typer.Typer) -> None:
@@ -32,8 +34,7 @@ async def compare(
 
     found = laid_side_by_side(await _recording(call, first), await _recording(call, second))
     if call.output.as_json:
-        told: dict[str, Any] = msgspec.to_builtins(found)
-        call.output.json({"same": found.is_same, **told})
+        call.output.json(msgspec.to_builtins(found))
     else:
         call.output.text("\n".join(_lines(found)))
     return 0 if found.is_same else 1
@@ -41,20 +42,24 @@ async def compare(
 
 async def _recording(call: Call, named: str) -> Recording:
     from ai_whisperer.cli.recordings import tools_here
-    from ai_whisperer.replay.recording import read_recording, record, session_store
+    from ai_whisperer.replay.recording import read_recording, record_to_compare, session_store
 
     path = Path(named)
     if path.suffix == ".wrec" or path.is_file():  # noqa: ASYNC240 - once, and at the very beginning
         return read_recording(path)
     values = call.settings.values
     async with session_store(values.work or values.data, named, address=values.store) as store:
-        return await record(store, named, tools=tools_here(call))
+        return await record_to_compare(store, named, tools=tools_here(call))
 
 
 def _lines(found: Comparison) -> list[str]:
     lines = [f"Answers: {found.same_answers:,} are the same, {found.other_answers:,} are not."]
     for parting in found.partings:
-        lines.append(f"{parting.agent}: first difference at {parting.key}: it {parting.what}.")
+        places = [f"{side} {seq}" for side, seq in (("A", parting.seq_a), ("B", parting.seq_b)) if seq is not None]
+        lines.append(
+            f"{parting.agent_id}: first difference at {parting.key}: {_KINDS[parting.kind]} "
+            f"(entry {', '.join(places) or 'none'})."
+        )
         lines += [f"  {line}" for line in parting.diff.splitlines()]
     for what, items in (
         ("Calls only in A", found.calls_only_in_a),
@@ -63,13 +68,19 @@ def _lines(found: Comparison) -> list[str]:
         ("Mails only in B", found.mails_only_in_b),
     ):
         if items:
-            lines += [f"{what}: {len(items):,}", *(f"  {item}" for item in items[:_SHOWN])]
+            shown = (f"  {item.agent_id}: {item.text} (entry {item.seq})" for item in items[:_SHOWN])
+            lines += [f"{what}: {len(items):,}", *shown]
             lines += [f"  … and {len(items) - _SHOWN:,} more"] if len(items) > _SHOWN else []
-    one, two = found.spent
-    lines += [f"A: {_told(one)}", f"B: {_told(two)}"]
+    lines += [f"A: {_told(found.spent.a)}", f"B: {_told(found.spent.b)}"]
     return lines
 
 
+_KINDS = {
+    PartingKind.ANSWER: "the answers differ",
+    PartingKind.RESULT: "the tool brought something else",
+    PartingKind.ONLY_IN_A: "only A has this step",
+    PartingKind.ONLY_IN_B: "only B has this step",
+}
 _SHOWN = 20
 
 

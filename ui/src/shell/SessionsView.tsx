@@ -54,6 +54,14 @@ export function SessionsView() {
                 {count(session.agents)} {session.agents === 1 ? "agent" : "agents"}, made <Ago at={session.createdAt} />
               </span>
             </Link>
+            {(sessions?.length ?? 0) > 1 && (
+              <Link
+                href={addressOf(session.sessionId, "compare")}
+                aria-label={`Compare ${session.title || session.sessionId} with another`}
+              >
+                Compare
+              </Link>
+            )}
             {nodes.length > 1 && (
               <button
                 type="button"
