@@ -11,7 +11,7 @@ from ai_whisperer.cluster.clock import ClusterClock
 from ai_whisperer.cluster.sharing import fair_share, is_draining, own_share
 from ai_whisperer.domain.clock import Clock, SystemClock
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
-from ai_whisperer.domain.nodes import Absence, NodeCard, Seen
+from ai_whisperer.domain.nodes import Absence, Draining, NodeCard, Seen
 from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
 from ai_whisperer.store.base import Store
 
@@ -141,7 +141,7 @@ class Desk(Protocol):
 
     async def status(self) -> ClusterStatus: ...
 
-    async def drain(self, name: str) -> bool: ...
+    async def drain(self, name: str, *, force: bool) -> Draining | None: ...
 
     async def move(self, session_id: str, name: str) -> None: ...
 
@@ -228,19 +228,15 @@ class Member:
         return await self._asked(self._desk.status)
 
     async def drain(self, name: str, *, force: bool = False) -> ClusterStatus:
-        if not force:
-            takers = [
-                each.name for each in (await self.status()).nodes if each.serves and each.state is NodeState.JOINED
-            ]
-            if takers == [name]:
-                raise StateError(
-                    f"The node '{name}' is the last that takes sessions: there is no other to which it could give its "
-                    "own; nothing was changed. Start another first. With --force (force) its sessions wait until a "
-                    "node takes them."
-                )
-        is_there = await self._asked(lambda: self._desk.drain(name))
+        came_of_it = await self._asked(lambda: self._desk.drain(name, force=force))
+        if came_of_it is Draining.IS_LAST:
+            raise StateError(
+                f"The node '{name}' is the last that takes sessions: there is no other to which it could give its own; "
+                "nothing was changed. Start another first. With --force (force) its sessions wait until a node takes "
+                "them."
+            )
         status = await self.status()
-        if not is_there:
+        if came_of_it is None:
             if any(each.name == name for each in status.nodes):
                 raise StateError(
                     f"The node '{name}' is a program with a session of its own. End it; nothing was changed."

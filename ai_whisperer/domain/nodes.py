@@ -16,6 +16,13 @@ class Absence(StrEnum):
     NEVER_SEEN = "never seen"
 
 
+class Draining(StrEnum):
+    """What comes of it if a node is to be drained: it is, or nothing was changed, since no other takes its sessions."""
+
+    BEGUN = "draining"
+    IS_LAST = "last"
+
+
 class Load(NamedTuple):
     """How late the event loop of a process is, and how much of a processor it takes; both averages of some seconds."""
 

@@ -21,7 +21,7 @@ from ai_whisperer.cluster.membership import membership_of
 from ai_whisperer.domain.clock import SystemClock
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.definition import AgentDefinition
-from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.domain.nodes import Draining, NodeCard
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import (
     SessionElsewhereError,
@@ -35,6 +35,8 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.base import Unit
+from ai_whisperer.store.postgresql import node_queries as queries
+from ai_whisperer.store.postgresql.connecting import connect
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.tools.commands import COMMAND_TOOLS
 from tests.contract.records import agent, task, unit_with
@@ -445,6 +447,30 @@ def test_a_node_that_is_drained_takes_no_session_and_names_another(database: str
             assert (await membership_of(b).status()).nodes[1].state is NodeState.JOINED
             with pytest.raises(StateError, match="takes no sessions: it is being drained"):
                 await membership_of(b).move("s", "a", patience_seconds=1)
+
+    play(scenario)
+
+
+def test_of_two_nodes_that_are_drained_at_the_same_time_the_last_is_refused(
+    postgresql_server: Server, database: str
+) -> None:
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type='Lock' AND query LIKE '%drain_host%'"
+
+    async def scenario() -> None:
+        async with joined(database, "a", "b") as (a, b):
+            first = await connect(database, name="drains a, and has not committed it yet")
+            async with first.transaction():
+                assert await first.fetchval(queries.DRAIN, "a", False) == Draining.BEGUN
+                second = asyncio.create_task(membership_of(a).drain("b"))
+                while not await asked(postgresql_server, database, waiting):
+                    assert not second.done()
+            with pytest.raises(StateError, match=r"'b' is the last that takes sessions.*nothing was changed"):
+                await second
+            await first.close()
+            states = {each.name: each.state for each in (await membership_of(b).status()).nodes}
+            assert states == {"a": NodeState.DRAINING, "b": NodeState.JOINED}
+            forced = await membership_of(a).drain("b", force=True)
+            assert {each.state for each in forced.nodes} == {NodeState.DRAINING}
 
     play(scenario)
 

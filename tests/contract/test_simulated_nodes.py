@@ -113,7 +113,7 @@ class Story:
         return Asked(queries.LEAVE, (self._any_host(),))
 
     def drain(self) -> Asked:
-        return Asked(queries.DRAIN, (self._random.choice((*NAMES, "x")),))
+        return Asked(queries.DRAIN, (self._random.choice((*NAMES, "x")), self._random.random() < 0.5))
 
     def claim(self) -> Asked:
         return Asked(queries.CLAIM, (self._any_host(), self._any_session()))

@@ -66,11 +66,7 @@ WHERE starts_with(application_name, $1) AND pid<>pg_backend_pid() AND usename=cu
   AND datname=current_database()"""
 REMOVE: Final = "SELECT remove_host($1, $2, $3)"
 LEAVE: Final = "SELECT remove_host($1, NULL)"
-DRAIN: Final = f"""
-WITH draining AS (UPDATE host SET state='{NodeState.DRAINING}' WHERE name=$1 AND serves RETURNING id),
-freed AS (UPDATE placement SET target=NULL FROM draining WHERE target=draining.id)
-SELECT id FROM draining"""
-"""What was on its way to a node that is drained may go to any other."""
+DRAIN: Final = "SELECT drain_host($1, $2)"
 
 _ME: Final = f"""
 SELECT id, folder, serves AND strength < (

@@ -11,7 +11,7 @@ import asyncpg
 from asyncpg import Connection
 
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
-from ai_whisperer.domain.nodes import Absence, Load, NodeCard, Seen, SeenNode
+from ai_whisperer.domain.nodes import Absence, Draining, Load, NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.connecting import LOST, connect, explained, in_words
 from ai_whisperer.store.tables import Row
@@ -101,10 +101,14 @@ class Registry:
                 await connection.execute(queries.END_CONNECTIONS, name_of(host_id))
             return bool(await connection.fetchval(queries.REMOVE, host_id, beat, has_ended))
 
-    async def drain(self, name: str) -> bool:
-        """Let a node give its sessions to others; False if there is none of that name that takes any."""
+    async def drain(self, name: str, *, force: bool) -> Draining | None:
+        """Let a node give its sessions to others; None if there is none of that name that takes any.
+
+        The last that takes sessions is only drained by `force`.
+        """
         async with self.at_work() as connection:
-            return await connection.fetchval(queries.DRAIN, name) is not None
+            told = await connection.fetchval(queries.DRAIN, name, force)
+            return None if told is None else Draining(told)
 
     async def move(self, session_id: str, name: str) -> None:
         """Let the session go to that node, as soon as the one that has it has let it go."""

@@ -236,7 +236,7 @@ _ANSWERS: dict[str, Answer] = {
     node_queries.JOIN: lambda db, by, values: db.join(by, values),
     node_queries.REMOVE: lambda db, by, values: db.remove(by, values),
     node_queries.LEAVE: lambda db, by, values: db.remove(by, (*values, None)),
-    node_queries.DRAIN: lambda db, _, values: _one(db.tables.drain(*values)),
+    node_queries.DRAIN: lambda db, _, values: [(db.tables.drain(*values),)],
     node_queries.CLAIM: lambda db, _, values: _one(db.tables.claim(*values)),
     node_queries.HOLDER: lambda db, _, values: db.holder(*values),
     node_queries.TAKE: lambda db, _, values: db.tables.take(*values),
