@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import socket
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -92,6 +94,37 @@ def test_a_connection_that_nothing_is_heard_of_is_soon_tried_again(database: str
             await connection.close()
 
     asyncio.run(scenario())
+
+
+def test_what_is_given_up_at_any_moment_leaves_no_exception_that_nobody_hears_of(database: str) -> None:
+    heard: list[dict[str, Any]] = []
+
+    async def connected() -> None:
+        (await connect(database, name="test")).terminate()
+
+    async def asked() -> None:
+        connection = await connect(database, name="test")
+        try:
+            await connection.fetchval("SELECT 1 FROM pg_class LIMIT $1", 1)
+        finally:
+            connection.terminate()
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: heard.append(context))
+        for work in (connected, asked):
+            for steps in (*range(40), *range(40, 400, 20)):
+                under_way = asyncio.create_task(work())
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                under_way.cancel()
+                await asyncio.gather(under_way, return_exceptions=True)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        gc.collect()
+
+    asyncio.run(scenario())
+    assert heard == []
 
 
 def test_the_system_finds_out_that_the_machine_of_a_server_is_gone(database: str) -> None:
