@@ -40,6 +40,11 @@ class HeldSessions:
         return self._closing
 
     @property
+    def has_far_store(self) -> bool:
+        """See `Store.is_far`."""
+        return self._store.is_far
+
+    @property
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
         return [each.manager for each in self._open.values() if each.is_sound]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,6 +217,32 @@ async def two_nodes(database: str, folder: Path) -> AsyncIterator[tuple[RunningS
             yield server, client, other
     finally:
         await other.close()
+
+
+def test_what_is_read_for_a_client_keeps_the_connections_that_read(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    reading = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE '% reading' ORDER BY pid"
+    heard: list[dict[str, Any]] = []
+
+    async def connections() -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in await postgresql_server._run(reading, database.rpartition("/")[2])]
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+        async with two_nodes(database, tmp_path) as (_, client, _other):
+            await client.create_agent("ann")
+            await client.wait_task(await client.send_task("ann", "x"))
+            before = await connections()
+            for _ in range(3):
+                assert await client.list_tasks()
+                assert await client.usage()
+                assert await client.notifications(after=0)
+            assert set(before) <= set(await connections())
+            gc.collect()
+
+    asyncio.run(scenario())
+    assert heard == []
 
 
 def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_continue(
