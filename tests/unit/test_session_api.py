@@ -41,6 +41,7 @@ ONLY_IN_CLIENT = {
     "cluster_status": "about the server",
     "drain_node": "about the server",
     "move_session": "about the server",
+    "set_needs": "about the server",
     "import_session": "a program brings a session into a folder with `import_into_folder`",
     "answer_of": "a manager has the records that `run_task` takes the answer from",
     "create_session": "a manager is one session, a server has many",

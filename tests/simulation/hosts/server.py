@@ -153,7 +153,15 @@ class Database:
         return [
             (
                 *(host_id, each.name, each.address, each.version, each.settings, each.sandbox, each.strength),
-                *(each.serves, each.state.value, each.beat, each.started_at, host_id in self._locks, *each.load),
+                *(
+                    each.serves,
+                    each.state.value,
+                    each.beat,
+                    each.started_at,
+                    host_id in self._locks,
+                    *each.load,
+                    each.tags,
+                ),
             )
             for host_id, each in sorted(self.tables.hosts.items(), key=lambda item: item[1].name)
         ]
@@ -251,6 +259,8 @@ _ANSWERS: dict[str, Answer] = {
     ),
     node_queries.MOVE: _without_rows(NodeTables.move),
     node_queries.PLACED: lambda db, _, values: db.placed(*values),
+    node_queries.NEEDS: lambda *_: [("[]",)],
+    node_queries.NEEDS_OF_WAITING: lambda *_: [],
     node_queries.SESSION_COUNTS: lambda db, *_: db.tables.counts(),
 }
 

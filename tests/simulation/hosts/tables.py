@@ -35,10 +35,12 @@ class HoldError(asyncpg.PostgresError):  # type: ignore[misc]
 
 
 class Host:
-    """A row of the table `host`. All are equally strong, so nothing goes to one rather than to another."""
+    """A row of the table `host`. All are equally strong, without tags: nothing goes to one rather than to another."""
 
     def __init__(self, card: Sequence[Any], *, at: float) -> None:
-        self.name, self.address, self.version, self.settings, self.sandbox, self.serves, self.strength, _ = card
+        self.name, self.address, self.version, self.settings, self.sandbox, self.serves, self.strength, _, self.tags = (
+            card
+        )
         self.state = NodeState.JOINED
         self.beat = 0
         self.load = (0.0, 0.0)
