@@ -23,6 +23,7 @@ from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql.connecting import CONNECT_SECONDS, connect
 from ai_whisperer.store.postgresql.lane import Fence, Lane
 from ai_whisperer.store.postgresql.merging import Wave
+from ai_whisperer.store.postgresql.pool import MOST_READERS, Readers
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.contract.records import task, tell, unit_with
 from tests.postgresql import VARIABLE, Server, running_server
@@ -125,6 +126,34 @@ def test_what_is_given_up_at_any_moment_leaves_no_exception_that_nobody_hears_of
 
     asyncio.run(scenario())
     assert heard == []
+
+
+def test_readers_are_closed_while_others_read_and_read_nothing_after_that(
+    postgresql_server: Server, database: str
+) -> None:
+    sleeping = "SELECT count(*) FROM pg_stat_activity WHERE application_name='test' AND state='active'"
+    there = "SELECT count(*) FROM pg_stat_activity WHERE application_name='test'"
+
+    async def counted(sql: str) -> int:
+        return int((await postgresql_server._run(sql, database.rpartition("/")[2]))[0][0])
+
+    async def scenario() -> None:
+        readers = Readers(database, name="test", patience_seconds=30)
+        reads = [
+            asyncio.create_task(readers.read(lambda each: each.execute("SELECT pg_sleep(60)")))
+            for _ in range(MOST_READERS + 1)
+        ]
+        while await counted(sleeping) < MOST_READERS:
+            pass
+        await readers.close()
+        for outcome in await asyncio.gather(*reads, return_exceptions=True):
+            assert isinstance(outcome, StoreError)
+        with pytest.raises(StoreFailedError, match="The store is closed"):
+            await readers.read(lambda each: each.fetchval("SELECT 1"))
+        while await counted(there):
+            pass
+
+    asyncio.run(scenario())
 
 
 def test_the_system_finds_out_that_the_machine_of_a_server_is_gone(database: str) -> None:
