@@ -59,14 +59,11 @@ class Readers:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        if self._is_closed:
-            raise _closed()
+        self._check_open()
         connection = self._idle.pop() if self._idle else await connect(self._address, name=self._name)
-        if self._is_closed:
-            connection.terminate()
-            raise _closed()
         self._open.add(connection)
         try:
+            self._check_open()  # it may have been closed meanwhile
             yield connection
         except asyncpg.PostgresError as error:
             if isinstance(error, LOST):
@@ -78,6 +75,10 @@ class Readers:
             self._drop(connection)
             raise
         self._idle.append(connection)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise _closed()
 
     def _drop(self, connection: Connection) -> None:
         self._open.discard(connection)
