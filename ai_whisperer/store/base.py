@@ -249,6 +249,11 @@ class Store(Protocol):
     @property
     def clock(self) -> Clock | None: ...
 
+    @property
+    def is_far(self) -> bool:
+        """Whether each read waits for an answer of another process: to begin one and give it up costs a connection."""
+        ...
+
     def submit(self, unit: Unit) -> asyncio.Future[None]:
         """Hand over a unit. Units are committed in the order of submission, several in one group.
 
