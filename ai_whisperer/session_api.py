@@ -560,6 +560,12 @@ class SessionApi(Generic[AgentRef]):
     async def find_ids(self, kind: IdKind | str, beginning: str, *, limit: int = 10) -> list[str]:
         """The ids of what is of that kind (`task`, `mail` …) which begin so; one that is just this comes first."""
 
+    async def fork_points(self, near: int, *, limit: int = 2) -> list[int]:
+        """After which entries of the log the session can be forked: those around entry `near`, in order.
+
+        Empty if there are none: the beginning of the log was pruned, or something was deleted before.
+        """
+
     async def prune(self, *, older_than: str | float = "30d", dry_run: bool = False) -> PruneReport:
         """Erase the content of conversations that ended longer ago, of mails and messages, and the log before that.
 

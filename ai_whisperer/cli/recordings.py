@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ai_whisperer.tools.function import Tool
 
 
+SUFFIX = ".wrec"
+
+
 class Choices(Struct, frozen=True, kw_only=True):
     """How recordings are to be played."""
 
@@ -84,39 +87,45 @@ def _is_one(path: Path) -> bool:
     from ai_whisperer.replay.recording import is_recording
 
     try:
-        return is_recording(path)
+        return path.suffix == SUFFIX or is_recording(path)
     except OSError:
-        return path.suffix == ".wrec"  # whoever reads it says what is wrong
+        return False  # whoever reads it says what is wrong
 
 
 async def play_recordings(call: Call, files: Sequence[Path], chosen: Choices, tried: list[Outcome]) -> int:
-    """Play them one after the other; returns the exit code. `tried` has what came of each."""
-    from ai_whisperer.replay.recording import read_recording
+    """Play them one after the other; returns the exit code. `tried` has what came of each.
 
-    recordings = [(path, read_recording(path)) for path in files]  # what is wrong with the last is told first
+    One that cannot be played is told, and does not keep the others from being played.
+    """
     chosen.check()
     tools = tools_here(call, strict="tools" not in chosen.ignore)
-    for path, recording in recordings:
+    for path in files:
         begun = time.perf_counter()
         try:
-            outcome = await _played(call, path, recording, chosen, tools)
+            outcome = await _played(call, path, chosen, tools)
         except WhispererError as error:
-            tried.append(Outcome(file=str(path), seconds=time.perf_counter() - begun, error=error.message))
-            raise
+            outcome = Outcome(file=str(path), seconds=time.perf_counter() - begun, error=error.message)
+            if len(files) == 1:
+                tried.append(outcome)
+                raise
         tried.append(outcome)
         if not call.output.as_json:
             _tell(call, outcome)
     if call.output.as_json:
         call.output.json([_record(each) for each in tried])
+    elif len(tried) > 1:
+        good = sum(each.ok for each in tried)
+        call.output.text(f"{good} of {counted(len(tried), 'recording')} played as expected.")
     return 0 if all(each.ok for each in tried) else 1
 
 
-async def _played(call: Call, path: Path, recording: Recording, chosen: Choices, tools: Sequence[Tool]) -> Outcome:
+async def _played(call: Call, path: Path, chosen: Choices, tools: Sequence[Tool]) -> Outcome:
     from ai_whisperer.models.catalog import resolve
-    from ai_whisperer.replay.recording import rerun, updated, write_recording
+    from ai_whisperer.replay.recording import read_recording, rerun, updated, write_recording
     from ai_whisperer.replay.recording.run import missing_tools, tools_gone
 
     begun = time.perf_counter()
+    recording = read_recording(path)
     known = {tool.name for tool in recording.tools}
     wanted = [tool for tool in tools if tool.name in known or "tools" not in chosen.ignore]
     gone = missing_tools(recording, (tool.name for tool in tools)) if chosen.update else ()
@@ -189,6 +198,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
         "updated": outcome.updated,
         "compared": not outcome.live_models,
         "difference": None if difference is None else difference,
+        "error": outcome.error or None,
     }
 
 

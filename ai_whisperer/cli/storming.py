@@ -128,6 +128,8 @@ def tell_report(
         call.output.json(_record(report, kept))
         return
     tell = call.output.text
+    if report.interrupted:
+        tell("Interrupted: this was found so far.")
     rate = f" ({report.universes / report.cpu_seconds:.0f} a second)" if report.cpu_seconds else ""
     tell(
         f"{report.team}: {counted(report.universes, 'universe')}, {counted(report.faults, 'fault')}, "
@@ -140,6 +142,10 @@ def tell_report(
         if name in kept.sessions and folder is not None:
             shown = f"whisperer serve --data {shlex.quote(str(folder))} --session {kept.sessions[name]}"
             tell(f"{_INDENT}Its session is kept; the page of this server has its timeline:\n{_INDENT}  {shown}")
+    for told, universes in report.tool_failures.items():
+        tell(f"NOTE    a tool failed, and its model was told: {told}: in {counted(universes, 'universe')}")
+    for each in report.absent:
+        tell(f"NOTE    invariants ask for the {each}, which no universe has.")
     held = len(report.invariants) - len(report.findings)
     tell(f"{held} of {counted(len(report.invariants), 'invariant')} held in all universes.")
 
@@ -178,6 +184,9 @@ def _tell_replayed(
         return 1 if outcome.violations else 0
     tell = call.output.text
     tell(_schedule_told(found.schedule))
+    for fault in found.schedule.faults:
+        if fault not in outcome.happened:
+            tell(f"NOTE    it did not come to this: {fault.told()}")
     for violation in _sorted_by(found, outcome):
         tell(f"FAILED  {violation.invariant}: {violation.message}")
     if not outcome.violations:

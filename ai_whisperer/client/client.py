@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random as chance
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.client.address import read_address
@@ -16,6 +16,7 @@ from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.core import locking
 from ai_whisperer.core.agent_log import checked_level
+from ai_whisperer.core.changes import checked_effects
 from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.mailbox import check_each, check_mail_text, checked_drafts, priority_of
 from ai_whisperer.core.paging import checked_limit, checked_position
@@ -23,6 +24,7 @@ from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
 from ai_whisperer.domain.cluster import ClusterStatus, PlacedSession
+from ai_whisperer.domain.forks import Comparison, Effects, ForkReport
 from ai_whisperer.domain.limits import Limits, LimitScope, LimitsReport, SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailDraft, MailRecord
@@ -235,6 +237,40 @@ class Client(ClientTasks):
         """
         params = sessions.ImportSession(file=str(file), session_id=session_id)
         return await self._call(sessions.IMPORT_SESSION, params)
+
+    async def fork_session(
+        self,
+        at: int,
+        *,
+        session_id: str | None = None,
+        changes: Mapping[str, Any] | None = None,
+        effects: Effects | str = Effects.ASK,
+        new_session_id: str | None = None,
+        runs: int = 1,
+    ) -> ForkReport:
+        """Make a session that is as this one was after entry `at` of its log, and continues from there.
+
+        `session_id` names another session than this one. `changes` are fields of agents that are to be otherwise:
+        `{"writer.prompt": "Be brief."}`. `effects` is what becomes of calls with effects outside: `ask` (a person is
+        asked), `recorded` (what the session did too is not done again, a person is asked about the rest) or `live`.
+        Raises `RecordingError` with the nearest numbers that work, see `fork_points`.
+        """
+        params = sessions.ForkSession(
+            session_id=self._session_id if session_id is None else session_id,
+            at=at,
+            set=None if changes is None else dict(changes),
+            effects=checked_effects(effects),
+            new_session_id=new_session_id,
+            runs=runs,
+        )
+        return await self._call(sessions.FORK_SESSION, params)
+
+    async def compare_sessions(self, other_session_id: str, *, session_id: str | None = None) -> Comparison:
+        """Lay this session, or the one of that id, and another one side by side: where agents first differ."""
+        params = sessions.CompareSessions(
+            session_id=self._session_id if session_id is None else session_id, other_session_id=other_session_id
+        )
+        return await self._call(sessions.COMPARE_SESSIONS, params)
 
     async def delete_session(self, session_id: str) -> SessionSummary:
         """Stop all agents of the session and delete everything in it, for good."""

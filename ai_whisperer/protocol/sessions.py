@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.forks import Comparison, Effects, ForkReport
 from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.notification import LogEntries
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
@@ -110,6 +111,41 @@ class IdList(msgspec.Struct, frozen=True):
     ids: list[str]
 
 
+class FindForkPoints(InSession, frozen=True, kw_only=True):
+    near: int
+    limit: int = 2
+
+
+class ForkPointList(msgspec.Struct, frozen=True):
+    """Numbers of entries of the log, in order."""
+
+    points: list[int]
+
+
+class ForkSession(InSession, frozen=True, kw_only=True):
+    """Make a session that is as this one was after entry `at` of its log, and continues from there; the caller owns it.
+
+    Up to there it is played as it was recorded: nothing is asked or done again. `set` are fields of agents that are to
+    be otherwise, by `AGENT.FIELD`. `newSessionId` is chosen unless given; with several `runs` it is how their ids
+    begin. An `at` that does not work is refused with the nearest that do, in `data.points`.
+    """
+
+    at: int
+    set: dict[str, Any] | None = None
+    effects: Effects = Effects.ASK
+    new_session_id: str | None = None
+    runs: int = 1
+
+
+class CompareSessions(InSession, frozen=True, kw_only=True):
+    """Lay two sessions of the caller side by side: this one is A, the other one B.
+
+    Steps are aligned by what caused them, so ids, times and orders do not matter.
+    """
+
+    other_session_id: str
+
+
 class GetUsage(InSession, frozen=True, kw_only=True):
     task_id: str | None = None
 
@@ -156,6 +192,9 @@ DELETE_SESSION = Method("session.delete", DeleteSession, SessionSummary)
 LIST_TEMPLATES = Method("template.list", ListTemplates, TemplateList, "list_templates", Effect.READS)
 GET_TEMPLATE = Method("template.get", GetTemplate, TemplateDetails, effect=Effect.READS)
 FIND_IDS = Method("session.findIds", FindIds, IdList, "find_ids", Effect.READS)
+FORK_POINTS = Method("session.forkPoints", FindForkPoints, ForkPointList, "fork_points", Effect.READS)
+FORK_SESSION = Method("session.fork", ForkSession, ForkReport)
+COMPARE_SESSIONS = Method("session.compare", CompareSessions, Comparison, effect=Effect.READS)
 GET_USAGE = Method("usage.get", GetUsage, UsageReport, "usage", Effect.READS)
 READ_LOG = Method("log.read", ReadLog, LogEntries, effect=Effect.READS)
 GET_SERVER_INFO = Method("server.info", GetServerInfo, ServerInfo, effect=Effect.READS)

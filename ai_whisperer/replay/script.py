@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
 
 from ai_whisperer.choices import nearest
+from ai_whisperer.core.definitions import with_access
+from ai_whisperer.core.fields import check_fields
 from ai_whisperer.core.moments import seconds_in
 from ai_whisperer.domain.agents import AgentState
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.errors import ScriptError
 from ai_whisperer.replay import lines
+from ai_whisperer.replay.entries import entries
 from ai_whisperer.replay.lines import Comparison, Line, Wanted
 
 MOST_BYTES = 1 << 20
@@ -61,38 +65,11 @@ def read_script(path: Path) -> Script:
 def parse_script(text: str, *, name: str = "script", folder: Path | None = None) -> Script:
     """The same for a text."""
     reader = _Reader(name, folder or Path())
-    for number, first, rest in _entries(text, name):
+    for number, first, rest in entries(text, name):
         reader.read(number, first, rest)
     if not reader.lines:
         raise ScriptError(f"{name} has no line that does something. Begin with one such as `writer: Hello.`")
     return Script(name=name, lines=reader.lines, rules=reader.rules, tools=reader.tools)
-
-
-def _entries(text: str, name: str) -> Iterator[tuple[int, str, str]]:
-    """Number, first line and the lines that belong to it, without what is indented alike."""
-    number, first = 0, ""
-    rest: list[str] = []
-    for at, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        if line[:1] in (" ", "\t") and line.strip():
-            if not first:
-                raise ScriptError(
-                    f"{name}, line {at}: an indented line goes with the line before it, and there is none."
-                )
-            rest.append(line)
-        elif not line.strip() and rest:
-            rest.append("")  # within a text, unless nothing of it follows
-        elif line.strip() and not line.startswith("#"):
-            if first:
-                yield number, first, _unindented(rest)
-            number, first, rest = at, line.rstrip(), []
-    if first:
-        yield number, first, _unindented(rest)
-
-
-def _unindented(rest: list[str]) -> str:
-    indents = [len(line) - len(line.lstrip()) for line in rest if line.strip()]
-    least = min(indents, default=0)
-    return "\n".join(line[least:] for line in rest).strip("\n")
 
 
 class _Reader:
@@ -143,9 +120,18 @@ class _Reader:
         if found is None:
             raise self._wrong(f"'{argument}' names no agent. Write for instance `agent writer from coder`.")
         config = self._values(found[1], found[3] or "")
+        if rest and "prompt" in config:
+            raise self._wrong(f"{found[1]} has two prompts: `prompt=`, and the indented text below. Leave out one.")
         if rest:
             config["prompt"] = rest
+        self._check_definition(config)
         self._add(lines.CreateAgent, agent=found[1], template=found[2], config=config)
+
+    def _check_definition(self, config: dict[str, Any]) -> None:
+        def complain(_: object, complaint: str) -> NoReturn:
+            raise self._wrong(f"the agent definition is not valid: {complaint}")
+
+        check_fields(with_access(config), AgentDefinition, complain=complain)
 
     def _values(self, name: str, text: str) -> dict[str, Any]:
         """By its key, each value; one ends where the next key begins."""
@@ -290,16 +276,25 @@ class _Reader:
             case [room] if room[0] == "@":
                 return lines.ExpectMessage, {"room": room[1:]}
             case [agent, "fails"]:
-                return lines.ExpectFailure, {"agent": agent}
+                return lines.ExpectFailure, {"agent": self._told(agent)}
             case [agent, "state"]:
                 self._check_state(test)
                 return lines.ExpectState, {"agent": agent}
             case [agent, *channel] if test is not None and len(channel) < 2:
                 if channel and channel[0] not in CHANNELS:
                     raise self._wrong(f"'{channel[0]}' is no channel{_meant(channel[0], CHANNELS)} {_some(CHANNELS)}.")
-                return lines.ExpectAnswer, {"agent": agent, "channel": (channel or CHANNELS)[0]}
+                return lines.ExpectAnswer, {"agent": self._told(agent), "channel": (channel or CHANNELS)[0]}
             case _:
                 raise self._wrong(f"this is nothing that can be expected. {_EXPECTED}")
+
+    def _told(self, agent: str) -> str:
+        """The agent, if something was said to it before."""
+        told = {line.agent for line in self.lines if isinstance(line, lines.Say)}
+        if agent not in told:
+            name, _, channel = agent.partition(".")
+            meant = f". Did you mean '{name} {channel}'?" if channel in CHANNELS else _meant(agent, told)
+            raise self._wrong(f"nothing was said to {agent} before{meant} Say something first: `{agent}: …`")
+        return agent
 
     def _of_mail(self, words: list[str]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -388,7 +383,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def _meant(word: str, known: Mapping[str, object] | Sequence[str]) -> str:
+def _meant(word: str, known: Collection[str]) -> str:
     near = nearest(word, known)
     return "." if near is None else f". Did you mean '{near}'?"
 

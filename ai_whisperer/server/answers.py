@@ -14,6 +14,7 @@ from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.domain.agents import AgentStatus
 from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.cluster import ClusterStatus, PlacedSession
+from ai_whisperer.domain.forks import Comparison, ForkReport
 from ai_whisperer.domain.limits import LimitScope, LimitsReport
 from ai_whisperer.domain.notification import LogEntries
 from ai_whisperer.domain.questions import QuestionRecord
@@ -38,6 +39,7 @@ from ai_whisperer.protocol import (
 from ai_whisperer.protocol.catalog import METHODS
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.calls import ANSWERS, Caller, Fact, Read, answers, passed_on
+from ai_whisperer.server.forking import compared, forked
 from ai_whisperer.server.template_details import details_of
 from ai_whisperer.server.work_folder import work_folder
 from ai_whisperer.settings import LOCAL
@@ -237,6 +239,17 @@ async def import_session(caller: Caller, params: sessions.ImportSession) -> sess
 @answers(sessions.DELETE_SESSION)
 async def delete_session(caller: Caller, params: sessions.DeleteSession) -> SessionSummary:
     return await caller.host.delete(caller.principal, params.session_id)
+
+
+@answers(sessions.FORK_SESSION)
+async def fork_session(caller: Caller, params: sessions.ForkSession) -> ForkReport:
+    return await forked(caller, await caller.reading(params.session_id), params)
+
+
+@answers(sessions.COMPARE_SESSIONS)
+async def compare_sessions(caller: Caller, params: sessions.CompareSessions) -> Comparison:
+    await caller.reading(params.session_id)
+    return await compared(caller, params.session_id, params.other_session_id)
 
 
 @answers(sessions.LIST_TEMPLATES)

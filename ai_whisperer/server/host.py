@@ -30,6 +30,7 @@ from ai_whisperer.runtime.life.trial_turn import TrialTurn
 from ai_whisperer.runtime.session.reads import Overlay, ReadsUnderWay
 from ai_whisperer.sandbox.base import Sandbox
 from ai_whisperer.sandbox.choosing import AUTO
+from ai_whisperer.server.apart import Apart
 from ai_whisperer.server.health import trouble_of
 from ai_whisperer.server.held_sessions import HeldSessions
 from ai_whisperer.settings import LOCAL
@@ -93,6 +94,7 @@ class SessionHost(HeldSessions):
             trial_turn=TrialTurn(),
         )
         super().__init__(store, manager_of, membership)
+        self.apart = Apart()
         self._created: Overlay[str, SessionRecord] = Overlay()
         self._reads = ReadsUnderWay()
         self._deletions: set[asyncio.Task[SessionSummary]] = set()
@@ -136,6 +138,7 @@ class SessionHost(HeldSessions):
         A session that is being deleted by then is gone when the store is opened again.
         """
         self._closing = True
+        await self.apart.close()
         for opening in list(self._opening.values()):
             async with opening:  # a session that is being opened is closed by whoever opens it
                 pass
@@ -231,6 +234,10 @@ class SessionHost(HeldSessions):
         if record is None or record.owner != principal or session_id in self._deleting:
             raise await self._unknown(principal, session_id)
         return record
+
+    async def is_there(self, session_id: str) -> bool:
+        """Whether there is such a session, whoever it belongs to, or will be or was a moment ago."""
+        return self._is_closed_off(session_id) or await self._record(session_id) is not None
 
     async def check_there(self, session_id: str) -> None:
         """Raise `UnknownSessionError` unless there is such a session, whoever it belongs to."""

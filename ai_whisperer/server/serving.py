@@ -40,6 +40,7 @@ from ai_whisperer.server.address import ADDRESS_FILE, Address, find_address
 from ai_whisperer.server.agent_export import export_agents
 from ai_whisperer.server.app import Application
 from ai_whisperer.server.duties import Duties
+from ai_whisperer.server.forking import clear_forks
 from ai_whisperer.server.gate import check_binding, own_url
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.http import ClientHttp
@@ -182,6 +183,7 @@ async def running(
             work=settings.work,
         )
         stack.push_async_callback(store.close)
+        clear_forks(settings.data)
         token = settings.token or kept_token(settings.data)
         tokens = {**settings.tokens, LOCAL: token}
         for each in tokens.values():

@@ -14,6 +14,7 @@ from ai_whisperer.domain.attachments import AttachmentRecord
 from ai_whisperer.domain.clock import Clock
 from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.forks import Fork
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
@@ -151,6 +152,7 @@ class Unit:
         self.changes.append((operations.COUNT_IN_THREAD, thread))
 
     insert_session = operations.INSERT_SESSION.adder()
+    insert_fork = operations.INSERT_FORK.adder()
     put_horizon = operations.PUT_HORIZON.adder()
     put_erasure = operations.PUT_ERASURE.adder()
     delete_erasure = operations.DELETE_ERASURE.adder()
@@ -195,8 +197,9 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     those that are pending. `totals` are by agent, as they were put last. `mails_received` and `mail_sequences`, the
     number of the last mail of a sender, know those mails that have a link. `rooms_last_at` is when something was said
     last in a room. `dead_tasks` counts the tasks that wait for a person, by agent. `first_seq` is where the log begins;
-    `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase. It
-    `was_cut_off` if its process did not end by itself, as far as others could tell: then no task can have killed it.
+    `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase.
+    `fork` has what a session that was forked with the effects `recorded` does not do again. It `was_cut_off` if its
+    process did not end by itself, as far as others could tell: then no task can have killed it.
     """
 
     agents: tuple[AgentRecord, ...]
@@ -222,6 +225,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     first_seq: int
     erasures: tuple[Erasure, ...]
     has_marks: bool
+    fork: Fork | None = None
     was_cut_off: bool = False
 
 

@@ -184,6 +184,7 @@ PUT_LIMITS = _put(tables.LIMITS)
 INSERT_NOTIFICATION = RowOperation(Verb.INSERT, tables.NOTIFICATION, "session_id seq at shape told")
 PUT_SHAPE = _put(tables.SHAPE)
 
+INSERT_FORK = _insert(tables.FORK)
 PUT_HORIZON = _put(tables.HORIZON)
 PUT_ERASURE = _put(tables.ERASURE)
 DELETE_ERASURE = _delete(tables.ERASURE)

@@ -97,6 +97,7 @@ class StoreReads:
             erasures=tuple(await read(queries.ERASURES, key, tables.ERASURE.read)),
             has_marks=bool(await read(queries.HAS_MARKS, key, bool)),
             first_seq=next(iter(await read(queries.FIRST_SEQ, key, lambda row: int(row[0]))), 1),
+            fork=next(iter(await read(queries.FORK, key, tables.FORK.read)), None),
         )
 
     async def session(self, session_id: str) -> SessionRecord | None:

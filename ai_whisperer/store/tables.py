@@ -19,6 +19,7 @@ from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.attachments import AttachmentRecord
 from ai_whisperer.domain.compactions import CompactedThread
 from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.forks import Fork
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import MailRecord
@@ -289,6 +290,7 @@ NOTIFICATION = Table("notification", KeptNotification, key="session_id seq")
 SHAPE = Table("shape", Shape, key="number")
 HORIZON = Table("horizon", Horizon, key="session_id")
 ERASURE = Table("erasure", Erasure, key="session_id agent_id thread_id")
+FORK = Table("fork", Fork, key="session_id")
 
 OF_A_SESSION: tuple[Table[Any], ...] = (
     AGENT,
@@ -313,5 +315,6 @@ OF_A_SESSION: tuple[Table[Any], ...] = (
     NOTIFICATION,
     HORIZON,
     ERASURE,
+    FORK,
 )
 """What belongs to a session, and goes with it."""

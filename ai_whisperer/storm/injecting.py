@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import ToolResult
-from ai_whisperer.errors import ModelError, ModelRateLimitError, ModelServerError, ModelUnavailableError
+from ai_whisperer.errors import (
+    ModelError,
+    ModelRateLimitError,
+    ModelServerError,
+    ModelUnavailableError,
+    WhispererError,
+)
 from ai_whisperer.models.base import Finished, Model, ModelRequest, StreamEvent
 from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import (
@@ -26,7 +34,8 @@ from ai_whisperer.storm.faults import (
     SlowModel,
     SlowTool,
 )
-from ai_whisperer.storm.log import Request, Seen, UniverseRun, parsed
+from ai_whisperer.storm.invariants import line_in
+from ai_whisperer.storm.log import Request, Seen, ToolFailure, UniverseRun, parsed
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.wrapping import WrappedTool
 
@@ -201,6 +210,10 @@ class FaultyTool(WrappedTool):
         )
         try:
             result = await self.inner.call(arguments, context)
+        except Exception as error:
+            told = f"{self.name} raised {type(error).__name__}: {error}{_place(self.inner, error)}"
+            injection.seen.tool_failures.append(ToolFailure(told=told, meant=isinstance(error, WhispererError)))
+            raise
         finally:
             runs[at] = replace(runs[at], ended_at=injection.now())
         await injection.kill(due, KillMoment.TOOL_ENDED)
@@ -208,6 +221,13 @@ class FaultyTool(WrappedTool):
             if fault.after_seconds:
                 await asyncio.sleep(fault.after_seconds)
         return result
+
+
+def _place(tool: Tool, error: Exception) -> str:
+    """The line of the tool's own file in which it was raised."""
+    code = getattr(inspect.unwrap(tool.function), "__code__", None)
+    line = "" if code is None else line_in(code.co_filename, error)
+    return "" if code is None or not line else f" ({Path(code.co_filename).name}, {line.strip(' ()')})"
 
 
 class FaultyPace:

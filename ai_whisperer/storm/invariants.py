@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -66,15 +66,34 @@ def violations(invariants: Iterable[Invariant], log: Log) -> list[Violation]:
     found = []
     for each in (*BUILTIN, *invariants):
         try:
-            each.function(log)
+            returned = each.function(log)
         except AssertionError as error:
             found.append(Violation(invariant=each.name, message=_told(error)))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also one that ends the program
             raise StormError(
                 f"{each.where}: the invariant '{each.name}' failed itself, which says nothing about the team: "
                 f"{type(error).__name__}: {error}{line_in(each.where, error)}. Only an AssertionError is a finding."
             ) from error
+        else:
+            if returned is not None:
+                raise StormError(
+                    f"{each.where}: the invariant '{each.name}' returned {returned!r:.60}, and nobody looks at that. "
+                    "Let it assert what has to hold: `assert …`."
+                )
     return found
+
+
+def check_names(invariants: Sequence[Invariant]) -> None:
+    """Raise `StormError` if two have one name: nobody could say which of them does not hold."""
+    known = {each.name: "a built-in one" for each in BUILTIN}
+    for each in invariants:
+        if each.name in known:
+            raise StormError(
+                f"{each.where}: the invariant '{each.name}' has the same name as {known[each.name]}. Rename it."
+            )
+        known[each.name] = f"one in {each.where}"
 
 
 def _told(error: AssertionError) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import TOOL, StepRecord, StepState, TaskRecord, TaskState
@@ -57,6 +58,13 @@ class Request(Struct, frozen=True, kw_only=True):
     at: float
 
 
+class ToolFailure(Struct, frozen=True, kw_only=True):
+    """What a tool raised, in words. One that is `meant` is an error made for models to read, such as `ToolError`."""
+
+    told: str
+    meant: bool
+
+
 class Seen(Struct, kw_only=True):
     """What was seen from outside of the session, over all deaths of its process."""
 
@@ -66,6 +74,7 @@ class Seen(Struct, kw_only=True):
     accepted_mails: list[str] = []
     unmet: list[str] = []
     broken: list[str] = []
+    tool_failures: list[ToolFailure] = []
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -73,6 +82,13 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
     agent: str
     reasons: tuple[str, ...]
+
+
+class Absent(Struct, frozen=True, kw_only=True):
+    """An agent or a tool that an invariant asks for, and that a universe does not have."""
+
+    kind: Literal["agent", "tool"]
+    name: str
 
 
 class Log:
@@ -92,6 +108,7 @@ class Log:
         began_at: float = 0.0,
         seen: Seen | None = None,
         waiting: Sequence[Waiting] = (),
+        tools: Collection[str] = (),
     ) -> None:
         self.entries = entries
         self._tasks = sorted(tasks, key=lambda task: task.arrival)
@@ -100,6 +117,9 @@ class Log:
         self._began_at = began_at
         self.seen = seen if seen is not None else Seen()
         self.waiting = {each.agent: each.reasons for each in waiting}
+        self._tools = tools
+        self.absent: set[Absent] = set()
+        """What was asked for and is not there: as a rule what is said of it holds whatever happens."""
 
     def named(self, *names: str) -> list[Notification]:
         """The entries with one of these names, such as `async.task.completed`."""
@@ -110,6 +130,7 @@ class Log:
 
     def calls(self, tool: str | None = None, /, *, agent: str | None = None, **arguments: Any) -> list[UniverseCall]:
         """The tool calls that the session knows of; those with these arguments, among others, if some are given."""
+        self._look_for(tool=tool, agent=agent)
         return [
             each
             for each in self._calls
@@ -118,6 +139,7 @@ class Log:
 
     def runs(self, tool: str | None = None, /, *, agent: str | None = None, **arguments: Any) -> list[UniverseRun]:
         """The times that the function of a tool really ran, seen from outside. Tools of the runtime have none."""
+        self._look_for(tool=tool, agent=agent)
         return [
             each
             for each in self.seen.runs
@@ -137,7 +159,12 @@ class Log:
         ]
 
     def tasks(self, agent: str | None = None, /, *, state: TaskState | str | None = None) -> list[TaskRecord]:
-        """The tasks; with a state, those that ended, or are, in it."""
+        """The tasks; with a state, those that ended, or are, in it. Raises `ValueError` if there is no such state."""
+        if state is not None and state not in tuple(TaskState):
+            near = nearest(str(state), list(TaskState))
+            meant = "" if near is None else f" Did you mean '{near}'?"
+            raise ValueError(f"'{state}' is no state of a task.{meant} There are: {', '.join(TaskState)}.")
+        self._look_for(agent=agent)
         return [each for each in self._tasks if agent in (None, each.agent_id) and state in (None, each.state)]
 
     def steps(self, task: TaskRecord | str, /) -> Sequence[StepRecord]:
@@ -149,8 +176,15 @@ class Log:
 
     def states(self, agent: str, /) -> list[str]:
         """The states that the agent was in, one after the other: `idle`, `active`, `sleeping` …"""
+        self._look_for(agent=agent)
         changes = [each for each in self.named("agent.state_changed") if each.params["agentId"] == agent]
         return [str(changes[0].params["from"]), *(str(each.params["to"]) for each in changes)] if changes else ["idle"]
+
+    def _look_for(self, *, tool: str | None = None, agent: str | None = None) -> None:
+        if agent is not None and agent not in self.waiting:
+            self.absent.add(Absent(kind="agent", name=agent))
+        if tool is not None and tool not in self._tools and not any(each.tool == tool for each in self._calls):
+            self.absent.add(Absent(kind="tool", name=tool))
 
     @cached_property
     def _calls(self) -> list[UniverseCall]:

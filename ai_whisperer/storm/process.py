@@ -16,12 +16,12 @@ from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.models.base import Model
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import EPOCH, SimulationStalledError
 from ai_whisperer.storm.faults import Kill, Schedule
 from ai_whisperer.storm.injecting import FaultyModel, FaultyPace, FaultyTool, Injection, Order
 from ai_whisperer.templates.library import TemplateLibrary, library_of
-from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.process import SimulatedProcess
-from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError
 from ai_whisperer.testing.team_loop import TeamLoop
 from ai_whisperer.tools.function import Tool
 
@@ -37,6 +37,10 @@ class Setting(Struct, frozen=True, kw_only=True):
     tools: Sequence[Tool] = ()
     agent_tools: Mapping[str, Sequence[Tool]] = {}
     more: Mapping[str, Any] = {}
+
+    @property
+    def all_tools(self) -> list[Tool]:
+        return [*self.tools, *(tool for own in self.agent_tools.values() for tool in own)]
 
 
 class DiedError(Exception):

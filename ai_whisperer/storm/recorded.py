@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.domain.conversation import Answer, ToolResult
-from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import ConflictError, NotFoundError, RecordingError, StormError, WhispererError
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.replay.recording.answering import (
@@ -30,9 +30,8 @@ from ai_whisperer.replay.recording.asking import digest_of
 from ai_whisperer.replay.recording.files import read_recording
 from ai_whisperer.replay.recording.format import Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
-from ai_whisperer.replay.recording.paths import Paths
-from ai_whisperer.replay.recording.performing import CALLS, RecordedTemplates
-from ai_whisperer.runtime.session.cause import called_by
+from ai_whisperer.replay.recording.performing import CALLS, RecordedTemplates, make, stated_limits
+from ai_whisperer.storm.invariants import Invariant, check_names
 from ai_whisperer.storm.people import People
 from ai_whisperer.storm.process import Setting, UniverseProcess
 from ai_whisperer.storm.team import StormTeam
@@ -71,10 +70,16 @@ class RecordedTeam:
                 model=RecordedModel(memory),
                 tools=shared,
                 agent_tools=of_agents,
-                more={"templates": RecordedTemplates(self._recording), "limits": _limits(self._recording)},
+                more={"templates": RecordedTemplates(self._recording), "limits": stated_limits(self._recording)},
             ),
-            invariants=[each for path in self.invariants for each in invariants_of(path)],
+            invariants=self._invariants(),
         )
+
+    def _invariants(self) -> list[Invariant]:
+        paths = {path.resolve(): path for path in self.invariants}
+        found = [each for path in paths.values() for each in invariants_of(path)]
+        check_names(found)
+        return found
 
 
 class Known:
@@ -234,20 +239,14 @@ class RecordedPeople:
     async def _call(self, process: UniverseProcess, made: Input) -> None:
         await self._memory.learn()
         arguments: dict[str, Any] = self._memory.paths.actual_data(made.arguments)
-        if made.call == "create_agent" or arguments.pop("redefined", False):
-            arguments["config"] = self._definitions.get(arguments["agent_id"])
-        if "budget" in arguments:
-            arguments["budget"] = Budget(**arguments["budget"])
-        session = process.session
-        with called_by(made.cause):
-            work = getattr(session, made.call)(**arguments)
-            if made.call == _WAITS_LONG:
-                waiting = asyncio.ensure_future(work)
-                await asyncio.wait([waiting], timeout=0.1)
-                if waiting.done():
-                    waiting.result()
-                return
-            done = await work
+        work = make(made, arguments, session=process.session, definitions=self._definitions)
+        if made.call == _WAITS_LONG:
+            waiting = asyncio.ensure_future(work)
+            await asyncio.wait([waiting], timeout=0.1)
+            if waiting.done():
+                waiting.result()
+            return
+        done = await work
         seen = process.injection.seen
         if made.call == "send_task":
             seen.accepted_tasks.append(done.id)
@@ -264,16 +263,3 @@ class _Again:
 def _until(process: UniverseProcess, at: float) -> None:
     """Let time pass, and whatever happens meanwhile happen; a process that dies is started again."""
     People(process).insist(lambda: asyncio.sleep(max(at - process.elapsed(), 0.0)))
-
-
-def _limits(recording: Recording) -> dict[str, Any]:
-    """Those that were stated; what the session stated is made again by the inputs that changed it."""
-    stated = recording.header.limits
-    changed = {
-        name
-        for each in recording.inputs
-        if each.call == "set_limits" and "agent_id" not in each.arguments
-        for name in each.arguments["limits"]
-    }
-    session = {name: value for name, value in stated.get("session", {}).items() if name not in changed}
-    return {**stated.get("server", {}), **session}

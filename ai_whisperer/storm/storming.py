@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -12,12 +13,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.errors import StormError
 from ai_whisperer.storm.choosing import schedule_for
 from ai_whisperer.storm.faults import FaultKind, Schedule
 from ai_whisperer.storm.injecting import MOST_ROUNDS
 from ai_whisperer.storm.invariants import BUILTIN, Violation
+from ai_whisperer.storm.log import Absent
 from ai_whisperer.storm.shrinking import shrunk
+from ai_whisperer.storm.stopping import Stopping
 from ai_whisperer.storm.team import TeamSource
 from ai_whisperer.storm.universe import EXPECTED, RESTLESS, Outcome, run_universe
 
@@ -55,7 +59,12 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What came of a storm. `invariants` are those that were looked at; `cpu_seconds` is for the universes of seeds."""
+    """What came of a storm. `invariants` are those that were looked at; `cpu_seconds` is for the universes of seeds.
+
+    `tool_failures` has by what tools raised in how many universes they did: it is told to models, and no finding.
+    `absent` says which agents and tools invariants ask for that are in no universe. One
+    that was `interrupted` has not run all its universes, or has not shrunk all that it found.
+    """
 
     team: str
     invariants: tuple[str, ...]
@@ -65,6 +74,9 @@ class Report(Struct, frozen=True, kw_only=True):
     virtual_seconds: float
     cpu_seconds: float
     findings: tuple[Finding, ...]
+    tool_failures: dict[str, int] = {}
+    absent: tuple[str, ...] = ()
+    interrupted: bool = False
 
 
 class _Batch(Struct, frozen=True, kw_only=True):
@@ -75,6 +87,8 @@ class _Batch(Struct, frozen=True, kw_only=True):
     virtual_seconds: float
     cpu_seconds: float
     failures: tuple[Failure, ...]
+    tool_failures: dict[str, int]
+    absent: frozenset[Absent]
 
 
 Progress = Callable[[int, int], None]
@@ -93,15 +107,20 @@ class Storm:
         self._most_rounds = min(MOST_ROUNDS, _FEWEST_ROUNDS + _ROUNDS_OF_PLAIN * self.plain.rounds)
         if self.plain.unmet and not self.plain.violations:
             raise StormError(
-                f"{source.path}, {self.plain.unmet[0]} That is so without any fault: fix the script first; "
-                "`whisperer replay` plays it line by line."
+                f"{source.path}, {self.plain.unmet[0]}{self._broken_tools()} That is so without any fault: fix the "
+                "script first; `whisperer replay` plays it line by line."
             )
         if not self.plain.completed and not self.plain.violations:
             why = f" {self.plain.failures[0]}" if self.plain.failures else ""
             raise StormError(
-                f"{source.path}: no task is completed, though nothing goes wrong, so a storm would show nothing.{why} "
-                "Let people give its agents something to do, and models answer to it."
+                f"{source.path}: no task is completed, though nothing goes wrong, so a storm would show nothing."
+                f"{self._broken_tools() or why} Let people give its agents something to do, and models answer to it."
             )
+
+    def _broken_tools(self) -> str:
+        """What tools raised without any fault."""
+        told = "; ".join(each.told for each in self.plain.tool_failures)
+        return f" A tool failed: {told}." if told else ""
 
     @property
     def invariants(self) -> tuple[str, ...]:
@@ -122,14 +141,16 @@ class Storm:
     def schedule(self, seed: int) -> Schedule:
         return schedule_for(seed, self.plain.shape, self.terms.kinds)
 
-    def finding(self, failures: Sequence[Failure]) -> Finding:
-        """The first of these failures, all of one invariant, made small."""
+    def finding(self, failures: Sequence[Failure], *, is_enough: Callable[[], bool] = lambda: False) -> Finding:
+        """The first of these failures, all of one invariant, made as small as can be until it `is_enough`."""
         first = failures[0]
         schedule = Schedule() if first.seed is None else self.schedule(first.seed)
         seeds = tuple(each.seed for each in failures)
         if self._broken(schedule, first.violation.invariant) is None:
             return Finding(violation=first.violation, seeds=seeds, schedule=schedule, digest="", exact=False)
-        smallest = shrunk(schedule, lambda each: self._broken(each, first.violation.invariant) is not None)
+        smallest = shrunk(
+            schedule, lambda each: not is_enough() and self._broken(each, first.violation.invariant) is not None
+        )
         violation, digest = self._broken(smallest, first.violation.invariant) or (first.violation, "")
         return Finding(violation=violation, seeds=seeds, schedule=smallest, digest=digest, exact=bool(digest))
 
@@ -141,15 +162,26 @@ class Storm:
 
 
 def run_storm(
-    storm: Storm, seeds: Sequence[int], *, jobs: int = 1, on_progress: Progress = lambda _, __: None
+    storm: Storm,
+    seeds: Sequence[int],
+    *,
+    jobs: int = 1,
+    on_progress: Progress = lambda _, __: None,
+    stopping: Stopping | None = None,
 ) -> Report:
-    """Run the universes of the seeds, in so many processes, and shrink the first failure of each invariant."""
+    """Run the universes of the seeds, in so many processes, and shrink the first failure of each invariant.
+
+    When it is asked to stop, no more universes are run; when it is asked again, or as it shrinks, nothing is shrunk
+    any further.
+    """
+    stopping = stopping or Stopping()
     failures = [Failure(seed=None, violation=each) for each in storm.plain.violations]
     batches: list[_Batch] = []
-    for batch in _batches(storm, seeds, jobs):
+    for batch in _batches(storm, seeds, jobs, stopping):
         batches.append(batch)
         failures += batch.failures
         on_progress(sum(each.universes for each in batches), _failed(failures))
+    asked = stopping.asked
     by_invariant: dict[str, list[Failure]] = {}
     for failure in failures:
         by_invariant.setdefault(failure.violation.invariant, []).append(failure)
@@ -161,24 +193,43 @@ def run_storm(
         faults=sum(each.faults for each in batches),
         virtual_seconds=sum(each.virtual_seconds for each in batches),
         cpu_seconds=sum(each.cpu_seconds for each in batches),
-        findings=tuple(storm.finding(some) for some in by_invariant.values()),
+        findings=tuple(storm.finding(some, is_enough=lambda: stopping.asked > asked) for some in by_invariant.values()),
+        tool_failures=dict(sum((Counter(each.tool_failures) for each in batches), Counter())),
+        absent=_told_absent(storm.plain, batches),
+        interrupted=stopping.asked > 0,
     )
+
+
+def _told_absent(plain: Outcome, batches: Sequence[_Batch]) -> tuple[str, ...]:
+    """What is in no universe, with what was probably meant."""
+    known = {"agent": plain.shape.requests, "tool": plain.shape.calls}
+    told = []
+    for each in sorted(plain.absent.intersection(*(batch.absent for batch in batches)), key=lambda each: each.name):
+        near = nearest(each.name, known[each.kind])
+        told.append(f"{each.kind} '{each.name}'" + (f" (did you mean '{near}'?)" if near else ""))
+    return tuple(told)
 
 
 def _failed(failures: Sequence[Failure]) -> int:
     return len({each.seed for each in failures if each.seed is not None})
 
 
-def _batches(storm: Storm, seeds: Sequence[int], jobs: int) -> Iterator[_Batch]:
+def _batches(storm: Storm, seeds: Sequence[int], jobs: int, stopping: Stopping) -> Iterator[_Batch]:
     parts = [seeds[at : at + _SEEDS_AT_ONCE] for at in range(0, len(seeds), _SEEDS_AT_ONCE)]
     if jobs <= 1:
         with _quick_collector():
             for part in parts:
-                yield _run(storm, part)
+                if stopping.asked:
+                    return
+                yield _run(storm, part, stopping)
         return
     with ProcessPoolExecutor(max_workers=jobs, initializer=_prepare, initargs=(storm,)) as pool:
         try:
-            yield from pool.map(_run_prepared, parts)
+            for batch in pool.map(_run_prepared, parts):
+                yield batch
+                if stopping.asked:
+                    pool.shutdown(cancel_futures=True)
+                    return
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -200,21 +251,30 @@ def _run_prepared(seeds: Sequence[int]) -> _Batch:
     return _run(_prepared[0], seeds)
 
 
-def _run(storm: Storm, seeds: Sequence[int]) -> _Batch:
+def _run(storm: Storm, seeds: Sequence[int], stopping: Stopping | None = None) -> _Batch:
     begun = time.process_time()
     failures: list[Failure] = []
-    faults, virtual = 0, 0.0
+    tool_failures = Counter[str]()
+    universes, faults, virtual = 0, 0, 0.0
+    absent = storm.plain.absent
     for seed in seeds:
+        if stopping is not None and stopping.asked:
+            break
         outcome = storm.outcome(storm.schedule(seed))
         failures += [Failure(seed=seed, violation=each) for each in outcome.violations]
         faults += len(outcome.happened)
         virtual += outcome.seconds
+        tool_failures.update({each.told for each in outcome.tool_failures if not each.meant})
+        absent &= outcome.absent
+        universes += 1
     return _Batch(
-        universes=len(seeds),
+        universes=universes,
         faults=faults,
         virtual_seconds=virtual,
         cpu_seconds=time.process_time() - begun,
         failures=tuple(failures),
+        tool_failures=dict(tool_failures),
+        absent=absent,
     )
 
 

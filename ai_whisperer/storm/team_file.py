@@ -18,7 +18,7 @@ from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.replay.script import Script, parse_script, read_script
 from ai_whisperer.storm.driving import Driver
-from ai_whisperer.storm.invariants import Invariant, invariants_in, line_in
+from ai_whisperer.storm.invariants import Invariant, check_names, invariants_in, line_in
 from ai_whisperer.storm.process import Setting
 from ai_whisperer.storm.team import StormTeam
 from ai_whisperer.tools.function import Tool
@@ -51,7 +51,10 @@ class FileTeam:
         tools = {tool.name: tool for path, module in modules.items() for tool in _tools(module, path)}
         found = [each for path, module in modules.items() for each in invariants_in(vars(module), where=str(path))]
         with _importable(modules):
-            found += [each for path in self.invariants if path not in modules for each in invariants_of(path)]
+            known = {path.resolve() for path in modules}
+            more = {path.resolve(): path for path in self.invariants}
+            found += [each for real, path in more.items() if real not in known for each in invariants_of(path)]
+        check_names(found)
         mistakes: list[StormError] = []
         model = _model_of(script, rules, answer and _checked(answer, self.path, mistakes), where=self.path)
         return StormTeam(
@@ -80,6 +83,11 @@ def _script_of(path: Path) -> Script:
             start = file.read(16)
     except OSError as error:
         raise StormError(f"{path} cannot be read: {error.strerror}.") from error
+    if path.suffix in (".yaml", ".yml"):
+        raise StormError(
+            f"{path} is no team: rules say what models answer, and a conversation script what people do. Give the "
+            f"script, with the line `rules {path.name}` at its beginning."
+        )
     if start.lstrip()[:1] in (b"{", b"[") or b"\0" in start:
         raise StormError(
             f"{path} is no team: give a conversation script, or a Python file with one. A schedule that a storm has "

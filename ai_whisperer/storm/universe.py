@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -15,15 +16,16 @@ from msgspec import Struct
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.tasks import TaskState
+from ai_whisperer.simulation.loop import EPOCH
 from ai_whisperer.storm.choosing import Shape
 from ai_whisperer.storm.faults import AnyFault, Schedule
 from ai_whisperer.storm.injecting import MOST_ROUNDS
 from ai_whisperer.storm.invariants import Violation, violations
-from ai_whisperer.storm.log import Log, Waiting
+from ai_whisperer.storm.log import Absent, Log, ToolFailure, Waiting
 from ai_whisperer.storm.people import PATIENCE_SECONDS
 from ai_whisperer.storm.process import DiedError, RestlessError, UniverseProcess
 from ai_whisperer.storm.team import StormTeam
-from ai_whisperer.testing.simulation import EPOCH
+from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, machine_tools
 
 SESSION = "storm"
 EXPECTED = "what_the_script_expects"
@@ -37,7 +39,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     `unmet` are lines of the script that did not get what they expect. `happened` are the faults whose moment came.
     `digest` is that of the log, `seconds` how much virtual time it took, `rounds` how many of the event loop.
-    `completed` is how many tasks were, `failures` why others were not.
+    `completed` is how many tasks were, `failures` why others were not, `tool_failures` what tools raised,
+    `absent` what invariants asked for without there being any.
     """
 
     violations: tuple[Violation, ...]
@@ -49,6 +52,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     rounds: int
     completed: int = 0
     failures: tuple[str, ...] = ()
+    tool_failures: tuple[ToolFailure, ...] = ()
+    absent: frozenset[Absent] = frozenset()
 
 
 def run_universe(
@@ -76,7 +81,7 @@ def run_universe(
             log = Log(entries=(), tasks=(), steps={}, mails=())
             try:
                 team.people(process)
-                log = _log_of(process)
+                log = _log_of(process, {tool.name for tool in team.setting.all_tools} | _builtin_tools())
             except RestlessError:
                 told = f"it still does something after {most_rounds:,} rounds of the event loop"
                 found.append(Violation(invariant=RESTLESS, message=told))
@@ -104,18 +109,25 @@ def run_universe(
         rounds=rounds,
         completed=len(log.tasks(state=TaskState.COMPLETED)),
         failures=tuple(f"{task.agent_id}: {task.error.message}" for task in log.tasks() if task.error is not None),
+        tool_failures=tuple(dict.fromkeys(seen.tool_failures)),
+        absent=frozenset(log.absent),
     )
 
 
-def _log_of(process: UniverseProcess) -> Log:
+@cache
+def _builtin_tools() -> frozenset[str]:
+    return frozenset((*COORDINATION_TOOLS, *NAMED_TOOLS, *machine_tools()))
+
+
+def _log_of(process: UniverseProcess, tools: Collection[str]) -> Log:
     while True:
         try:
-            return process.do(_gathered(process), within=PATIENCE_SECONDS)
+            return process.do(_gathered(process, tools), within=PATIENCE_SECONDS)
         except DiedError:
             continue
 
 
-async def _gathered(process: UniverseProcess) -> Log:
+async def _gathered(process: UniverseProcess, tools: Collection[str]) -> Log:
     session = process.session
     await session.flushed()
     tasks = await session.list_tasks(limit=_MOST)
@@ -129,6 +141,7 @@ async def _gathered(process: UniverseProcess) -> Log:
         began_at=EPOCH,
         seen=process.injection.seen,
         waiting=[Waiting(agent=each.agent_id, reasons=tuple(_reasons(each))) for each in statuses],
+        tools=tools,
     )
 
 

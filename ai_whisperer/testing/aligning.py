@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ai_whisperer.core.causal_paths import ID, Paths
 from ai_whisperer.replay.recording.format import Recording
-from ai_whisperer.replay.recording.paths import ID, Paths
 
 _OUTSIDE = ("user", "request", "input")
 

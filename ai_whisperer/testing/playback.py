@@ -37,14 +37,13 @@ from ai_whisperer.replay.recording.format import FORMAT, Header, Reply, Result
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.secrets import redactor
-from ai_whisperer.store.base import FailureListener, Listener, Store
 from ai_whisperer.testing.aligning import Alignment
+from ai_whisperer.testing.hearing import params_of
 from ai_whisperer.testing.real_calls import RealCalls
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
-_MOST = 1_000_000
-_NOTHING = Recording(header=Header(format=FORMAT, version="", session="", first=1, last=0, began_at=0.0))
+_NOTHING = Recording(header=Header(format=FORMAT, version="", session="", last=0, began_at=0.0))
 
 
 class Mode(StrEnum):
@@ -93,8 +92,11 @@ class Playback:
         """`models` are asked for real where the mode lets them. What of requests is in `ignore` is not compared.
 
         What one of the `writers` of this run has recorded is only played by others: `test` is the name of this one.
-        Raises `RecordingError` if there is no recording and none may be made, or if it cannot be read.
+        Raises `RecordingError` if there is no recording and none may be made, or if it cannot be read, and
+        `InvalidInputError` for what cannot be meant.
         """
+        if scrub is not None and not callable(scrub):
+            raise InvalidInputError(f"scrub must be a function that is given each text, not {scrub!r:.60}.")
         self.path = path
         chosen = checked_mode(mode)
         is_there = path.exists()
@@ -122,33 +124,18 @@ class Playback:
         _, self._results = by_key(recording)
         self._alignment = Alignment(recording)
         self._asking = Asking(self.causal)
-        self._comparison = RequestComparison(recording, frozenset(ignore))
+        self._comparison = RequestComparison(recording, frozenset([ignore] if isinstance(ignore, str) else ignore))
         self.faults: list[Exception] = []
         """What was asked that is not in the recording as it is asked now."""
         self.asked_for_real = 0
         """How many requests and calls were made for real."""
-
-    async def hear(self, store: Store, *, session_id: str) -> None:
-        """Know all that happens in the session before anybody else does, and what the store has of it already."""
-        self.feed(await store.notifications(session_id, after=0, limit=_MOST))
-        listen = store.listen
-
-        def heard(session_id: str, on_committed: Listener, on_failure: FailureListener) -> None:
-            def both(notes: Sequence[Note], sizes: Sequence[int]) -> None:
-                self.feed(notes)
-                on_committed(notes, sizes)
-
-            listen(session_id, both, on_failure)
-
-        store.listen = heard  # type: ignore[method-assign]
 
     def feed(self, notes: Iterable[Note | Notification]) -> None:
         """Take what was told of the session; what was taken before is left out."""
         for note in notes:
             if note.seq > self._fed:
                 self._fed = note.seq
-                params = note.told.params() if isinstance(note, Note) else note.params
-                self._alignment.feed(note.name, note.cause, params)
+                self._alignment.feed(note.name, note.cause, params_of(note))
 
     def context_window(self) -> int | None:
         """How many tokens models take, as far as the recording tells."""
@@ -232,7 +219,7 @@ class Playback:
         if key is None or reply is None:
             place = self._comparison.place(request.step_id.replace(".", "/", 1), place)
             return None, Difference(kind="request", place=place, what="is asked now and was not recorded.")
-        asked, _ = self._asking.digests(request, key=key)
+        asked = self._asking.digests(request, key=key)
         place = self._comparison.place(key, place)
         return reply, self._comparison.compare(reply, asked, self._asking.bodies, place=place)
 

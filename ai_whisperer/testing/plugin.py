@@ -98,6 +98,22 @@ def team(request: pytest.FixtureRequest, team_seed: int) -> Iterator[Team]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test that says what a model answers when none was asked for that."""
+    yield
+    made = item.stash.get(_TEAM, None)
+    if made is None:
+        return
+    wrong = None
+    try:
+        made.check_all_was_asked_for()
+    except AssertionError as error:
+        wrong = str(error)
+    if wrong is not None:
+        pytest.fail(wrong, pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -151,11 +167,15 @@ def _playback_of(request: pytest.FixtureRequest) -> Playback | None:
     pytest.fail(f"The marker `recording` of {request.node.name}: {wrong}", pytrace=False)
 
 
-def _recording_in(path: str | os.PathLike[str], **settings: Any) -> tuple[str | os.PathLike[str], dict[str, Any]]:
+def _recording_in(
+    path: str | os.PathLike[str] = "", *more: object, **settings: Any
+) -> tuple[str | os.PathLike[str], dict[str, Any]]:
     from ai_whisperer.choices import nearest
 
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not path:
         raise TypeError(f"it takes the path of a recording, such as 'team.wrec', not {path!r}")
+    if more:
+        raise TypeError(f"it takes one path, and the rest by name, such as mode='once': not {more[0]!r}")
     for name in settings:
         if name not in _SETTINGS:
             near = nearest(name, _SETTINGS)

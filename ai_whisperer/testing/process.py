@@ -14,9 +14,9 @@ from ai_whisperer.core.moments import duration
 from ai_whisperer.core.sleeping import seconds_of as moment_of
 from ai_whisperer.errors import StateError
 from ai_whisperer.models.base import Model
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import EPOCH, SimulationStalledError, VirtualClock
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import EPOCH, SimulationStalledError, VirtualClock
 from ai_whisperer.testing.stuck import StuckError, who_waits
 from ai_whisperer.testing.team_loop import TeamLoop
 from ai_whisperer.testing.team_settings import Length, checked_settings, seconds_of

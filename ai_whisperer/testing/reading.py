@@ -18,6 +18,7 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskRecor
 from ai_whisperer.errors import WhispererError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.testing.process import SimulatedProcess
+from ai_whisperer.testing.said import Said
 from ai_whisperer.testing.watched_tools import Run, WatchedTools, arguments_of
 from ai_whisperer.testing.words import Words
 
@@ -89,10 +90,17 @@ class ReadableProcess(SimulatedProcess):
         except (AssertionError, WhispererError):
             return []
 
+    def last_calls(self) -> list[Call]:
+        """The tool calls in the journal, also of a team that is killed; none if it cannot be read."""
+        try:
+            return super().run(_calls(self.session)) if self.is_alive else []
+        except (AssertionError, WhispererError):
+            return []
+
     @property
-    def unused_words(self) -> dict[str, int]:
-        """By agent, how many of the answers that `says` has said were not asked for yet."""
-        return self._words.unused
+    def left_words(self) -> list[Said]:
+        """Of what `says` has said, the answers that nobody has asked for yet."""
+        return self._words.left
 
     def messages(self, room: str) -> list[MessageRecord]:
         """What was said in a room."""

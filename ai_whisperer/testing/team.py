@@ -27,19 +27,22 @@ from ai_whisperer.domain.mail import MailRecord
 from ai_whisperer.domain.questions import QuestionRecord
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.domain.tasks import TaskRecord, TaskState
-from ai_whisperer.errors import StateError
+from ai_whisperer.errors import StateError, WhispererError
 from ai_whisperer.models.base import Model
 from ai_whisperer.replay.playing import PATIENCE_SECONDS as PLAYING_PATIENCE_SECONDS
 from ai_whisperer.replay.script import Script
+from ai_whisperer.simulation.loop import EPOCH
 from ai_whisperer.store.base import Store
+from ai_whisperer.testing.failed_calls import FailedCalls
+from ai_whisperer.testing.hearing import hear
 from ai_whisperer.testing.process import PATIENCE
 from ai_whisperer.testing.reading import ReadableProcess
+from ai_whisperer.testing.said import UnusedWordsError, Word, check_used, of_the_test
 from ai_whisperer.testing.script_place import play_in, script_of, tools_of
-from ai_whisperer.testing.simulation import EPOCH
 from ai_whisperer.testing.stuck import StuckError, settled
 from ai_whisperer.testing.team_settings import Length, seconds_of
 from ai_whisperer.testing.watched_tools import WatchedTools
-from ai_whisperer.testing.words import Say, Speaker, Word, Words
+from ai_whisperer.testing.words import Say, Speaker, Words
 from ai_whisperer.tools.function import AnyFunction, Tool
 
 if TYPE_CHECKING:
@@ -96,6 +99,8 @@ class Team(ReadableProcess):
             may_fail=self._watched.may_fail,
             playback=self._playback,
         )
+        self._was_told_of_faults = False
+        self._failed_calls = FailedCalls(said=self._words.place_of, may_fail=self._watched.may_fail)
         self._tools = self._watched.watch(tools)
         self._own_tools: dict[str, list[Tool]] = {}
         super().__init__(
@@ -116,9 +121,32 @@ class Team(ReadableProcess):
         self.close(keep=error is None)
 
     def close(self, *, keep: bool = True) -> None:
-        """End what runs and remove the disk. What was asked for real is recorded before, unless told otherwise."""
+        """End what runs and remove the disk.
+
+        Unless told otherwise what was asked for real is recorded before, and it raises `UnusedWordsError` if the test
+        says what a model answers and nobody has asked for it.
+        """
         self._keeps = keep
-        super().close()
+        try:
+            if keep:
+                self.check_all_was_asked_for()
+        except UnusedWordsError:
+            self._keeps = False
+            raise
+        finally:
+            super().close()
+
+    def check_all_was_asked_for(self) -> None:
+        """Raise `UnusedWordsError` if an answer that `says` has said, and that is not optional, was not asked for.
+
+        Not if the test was told of something that went wrong: it wants that, and nobody knows what follows from it.
+        """
+        if self._was_told_of_faults:
+            return
+        agents = {each.agent_id for each in self.requests()}
+        if self._session is not None:
+            agents.update(each.agent_id for each in self._session.list_agents())
+        check_used(self._words.left, agents)
 
     def provide(self, *functions: AnyFunction) -> None:
         """Provide tools for all agents, before anything else is done."""
@@ -148,16 +176,19 @@ class Team(ReadableProcess):
             self._own_tools[name] = own
         return self.status(name)
 
-    def says(self, agent: str, *words: Word | Say) -> None:
-        """What the model of an agent answers next: texts, `call(…)`s, errors, one after another; or a function."""
-        self._words.say(agent, *words)
+    def says(self, agent: str, *words: Word | Say, optional: bool = False) -> None:
+        """What the model of an agent answers next: texts, `call(…)`s, errors, one after another; or a function.
+
+        The test fails at its end if it is not asked for all of them, unless they are `optional`.
+        """
+        self._words.say(agent, *words, optional=optional)
 
     def speaks(self, speaker: Speaker) -> None:
         """Who answers for models for which `says` has nothing: a function, a file with rules, a model."""
         self._words.speak(self._beside(speaker))
 
     def lets_fail(self, *tools: str) -> None:
-        """These tools may raise errors; without names, all. Else the test fails when one does."""
+        """Calls of these tools may fail; without names, of all. Else the test fails when one does."""
         self._watched.let_fail(tools)
 
     def send(self, agent: str, text: str, **terms: Any) -> TaskRecord:
@@ -224,7 +255,10 @@ class Team(ReadableProcess):
         Raises an `AssertionError` that names the first line that was not as expected, `ScriptError` before anything is
         done if it cannot be played.
         """
-        read = script_of(script, self._folder)
+        try:
+            read = script_of(script, self._folder)
+        except WhispererError as error:
+            raise error.with_traceback(None) from None
         patience_seconds = seconds_of(patience)
         if tools := tools_of(read, self._disk.folder):
             self.provide(*tools)
@@ -265,6 +299,8 @@ class Team(ReadableProcess):
         """
         try:
             return super().run(work, patience=patience)
+        except WhispererError as error:
+            raise error.with_traceback(of_the_test(error.__traceback__)) from None
         finally:
             self._check()
 
@@ -276,11 +312,16 @@ class Team(ReadableProcess):
     def _check(self) -> None:
         """Tell what went wrong out of sight, once. What went wrong first is the cause of the rest."""
         recorded = [] if self._playback is None else self._playback.faults
-        sources = (recorded, self._watched.faults, self._words.faults)
+        refused: list[Exception] = []
+        if self._failed_calls.may_have_some and self._session is not None:
+            own = [tool.name for tool in self._all_tools()]
+            refused = super().run(self._failed_calls.errors(self._session, own=own))
+        sources = (recorded, self._watched.faults, refused, self._words.faults)
         faults = [fault for source in sources for fault in source]
         for source in sources:
             source.clear()
         if faults:
+            self._was_told_of_faults = True
             raise faults[0]
 
     def _beside(self, speaker: Speaker) -> Speaker:
@@ -299,8 +340,9 @@ class Team(ReadableProcess):
         return self._words.model(name)
 
     async def _hear(self, store: Store) -> None:
+        await hear(store, session_id=self.session_id, take=self._failed_calls.feed)
         if self._playback is not None:
-            await self._playback.hear(store, session_id=self.session_id)
+            await hear(store, session_id=self.session_id, take=self._playback.feed)
 
     def _keep(self) -> None:
         if self._playback is not None:

@@ -15,7 +15,7 @@ from contextvars import Context
 from typing import Any
 
 from ai_whisperer.errors import StateError
-from ai_whisperer.testing.simulation import SimulationLoop, SimulationStalledError
+from ai_whisperer.simulation.loop import SimulationLoop, SimulationStalledError
 
 LONGEST_THREAD_SECONDS = 60.0
 """So long, in real time, a thread may run; then whoever waits for it is told that it hangs."""

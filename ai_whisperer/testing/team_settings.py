@@ -12,6 +12,8 @@ from ai_whisperer.choices import nearest
 from ai_whisperer.core.moments import seconds_in
 from ai_whisperer.errors import InvalidInputError
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 Length = float | str | timedelta
 """A length of time: seconds, a text such as `2h` or `1h 30min`, or a `timedelta`."""
 

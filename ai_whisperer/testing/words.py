@@ -18,15 +18,13 @@ from ai_whisperer.errors import InvalidInputError, ModelError, ModelRefusedError
 from ai_whisperer.models.base import Model, ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import FunctionModel, ScriptedModel
 from ai_whisperer.models.scripted_rules import answer_with
+from ai_whisperer.testing.said import Said, Word, place_of_caller
 from ai_whisperer.testing.watched_tools import arguments_of
 
 if TYPE_CHECKING:
     from ai_whisperer.testing.playback import Playback
 
 _SHOWN_CHARACTERS = 100
-
-Word = str | Answer | ModelError
-"""What a model says to one request: a text, a whole answer such as `call` makes, or an error that it fails with."""
 
 Say = Callable[[ModelRequest], Word]
 """Decides what is said from what the model is asked."""
@@ -82,8 +80,9 @@ class Words:
         self.faults: list[Exception] = []
         """What was asked and nobody had an answer to, and what functions that answer raised."""
         self._latency_seconds = latency_seconds
-        self._next: dict[str, deque[Word]] = {}
+        self._next: dict[str, deque[Said]] = {}
         self._given: dict[str, Word] = {}
+        self._places: dict[str, str] = {}
         self._of_agent: dict[str, Model] = {}
         self._queued = FunctionModel(self._say_next, latency_seconds=latency_seconds)
         self._nobody: Model = FunctionModel(self._say_nothing)
@@ -91,13 +90,17 @@ class Words:
         if speaker is not None:
             self.speak(speaker)
 
-    def say(self, agent: str, *words: Word | Say) -> None:
-        """Let the model of an agent say this next, one after another; or a function, from now on."""
+    def say(self, agent: str, *words: Word | Say, optional: bool = False) -> None:
+        """Let the model of an agent say this next, one after another; or a function, from now on.
+
+        What is `optional` need not be asked for.
+        """
         if not words:
             raise InvalidInputError(f"Say what {agent} answers: team.says({agent!r}, 'Done.').")
         if len(words) == 1 and callable(words[0]):
             self._of_agent[agent] = self._model_of(words[0])
             return
+        place = place_of_caller()
         for word in words:
             if callable(word):
                 raise InvalidInputError(f"A function for {agent} decides all that it says: give it alone.")
@@ -106,16 +109,21 @@ class Words:
                     f"{word!r:.100} is nothing that a model says. Give a text, call('tool', …), a ModelError, or a "
                     "function of the request."
                 )
-            self._next.setdefault(agent, deque()).append(word)
+            said = Said(agent=agent, word=word, place=place, optional=optional)
+            self._next.setdefault(agent, deque()).append(said)
 
     def speak(self, speaker: Speaker) -> None:
         """Let this one speak where nothing else was said; raises `DefinitionError` for rules that cannot be played."""
         self._speaker = self._model_of(speaker)
 
     @property
-    def unused(self) -> dict[str, int]:
-        """By agent, how many answers were not asked for yet."""
-        return {agent: len(words) for agent, words in self._next.items() if words}
+    def left(self) -> list[Said]:
+        """The answers that were not asked for yet."""
+        return [said for words in self._next.values() for said in words]
+
+    def place_of(self, step_id: str) -> str | None:
+        """Where the test has said what this request was answered; None if it was not said one after another."""
+        return self._places.get(step_id)
 
     def model(self, name: str) -> Model:
         """The model of that name."""
@@ -169,7 +177,8 @@ class Words:
         """The next word for the agent; the same one if this request got it before and its answer was lost."""
         word = self._given.get(request.step_id)
         if word is None:
-            word = self._next[request.agent_id].popleft()
+            said = self._next[request.agent_id].popleft()
+            word, self._places[request.step_id] = said.word, said.place
             if not isinstance(word, ModelError):
                 self._given[request.step_id] = word
         self._check_calls(request, word)
@@ -182,8 +191,8 @@ class Words:
             wrong = None if self._may_fail(each.name) else _wrong_with(each, specs)
             if wrong is not None:
                 error = MisspeltCallError(
-                    f"team.says({request.agent_id!r}, …) calls {each.name}: {wrong} If the test wants that, say so "
-                    f"before: team.lets_fail({each.name!r})."
+                    f"team.says({request.agent_id!r}, …) calls {each.name} ({self._places[request.step_id]}): {wrong} "
+                    f"If the test wants that, say so before: team.lets_fail({each.name!r})."
                 )
                 self.faults.append(error)
                 raise ModelRefusedError(str(error))

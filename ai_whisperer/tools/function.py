@@ -24,6 +24,7 @@ from ai_whisperer.errors import InvalidInputError, LockNotHeldError, ToolArgumen
 from ai_whisperer.tools.approving import NeedsApproval, check_needs_approval, says_yes_is_needed
 from ai_whisperer.tools.callee import Callee, OtherTool, called, callee_of, described, is_of_others, wants_approval
 from ai_whisperer.tools.returning import as_text, is_large
+from ai_whisperer.tools.signature import Signature
 from ai_whisperer.tools.touching import Touches, check_touches, touches_of
 from ai_whisperer.tools.workplace import Workplace
 
@@ -141,12 +142,13 @@ class Tool:
     def spec(self) -> ToolSpec:
         """What models are told of the tool; raises `InvalidInputError` if they cannot call it."""
         if self._spec is None:
-            self._spec = ToolSpec(
-                name=self.name,
-                description=described(self.function) or self.name,
-                parameters=self.callee.schema,
-                untrusted=self.untrusted,
-            )
+            callee, description = self.callee, described(self.function) or self.name
+            if isinstance(callee, Signature):
+                self._spec = callee.parameters.told(self.name, description, untrusted=self.untrusted)
+            else:
+                self._spec = ToolSpec(
+                    name=self.name, description=description, parameters=callee.schema, untrusted=self.untrusted
+                )
         return self._spec
 
     @property

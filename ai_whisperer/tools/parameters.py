@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from ai_whisperer.choices import valid_values
+from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.errors import InvalidInputError, ToolArgumentsError
 from ai_whisperer.tools.nesting import check_depth, check_unions
 from ai_whisperer.tools.parameter_types import NoSchemaError, adapter_for, schemas_of, told_by
@@ -48,13 +49,16 @@ class Parameter(msgspec.Struct, frozen=True):
     default: Any = None
 
 
+_MOST_TOLD = 64
+
+
 class Parameters:
     """The parameters that a model gives.
 
     Raises `InvalidInputError` if there is no JSON Schema for the type of one, or if it takes exponential time to read.
     """
 
-    __slots__ = ("_adapters", "_parser", "schema")
+    __slots__ = ("_adapters", "_parser", "_told", "schema")
 
     def __init__(self, tool: str, parameters: Iterable[Parameter]) -> None:
         known = list(parameters)
@@ -64,6 +68,18 @@ class Parameters:
         self.schema = self._merged(object_schema(self._parser.type))
         if self._adapters:
             check_unions(tool, self.schema)
+        self._told: dict[tuple[str, str, bool], ToolSpec] = {}
+
+    def told(self, name: str, description: str, *, untrusted: bool) -> ToolSpec:
+        """What models are told of a tool that takes these: one object for the same tool of many agents."""
+        key = name, description, untrusted
+        known = self._told.get(key)
+        if known is None:
+            if len(self._told) == _MOST_TOLD:  # somebody makes up names
+                self._told.clear()
+            known = ToolSpec(name=name, description=description, parameters=self.schema, untrusted=untrusted)
+            self._told[key] = known
+        return known
 
     def parse(self, arguments: str) -> dict[str, Any]:
         """The values by name; raises `ToolArgumentsError` that says what does not fit."""

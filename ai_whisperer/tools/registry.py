@@ -28,6 +28,8 @@ NAMED_TOOLS: Mapping[str, CoordinationTool] = {
     each.name: each for each in (CREATE_AGENT_TOOL, ASK_USER_TOOL, *LOCK_TOOLS)
 }
 """Those that an agent has only if its definition names them."""
+INSIDE = frozenset({*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT})
+"""The names of all tools that the runtime does itself, without effects outside."""
 
 
 class ToolRegistry:

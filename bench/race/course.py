@@ -5,8 +5,9 @@ not in the standard library:
 
     python -m bench.race.peer_NAME WORKLOAD SIZE FOLDER [PIPE]
 
-It prints one line of JSON: seconds, processor seconds, memory, how much was done, and how many model requests and tool
-calls were really made, which tells lost and repeated work.
+The script says how something is made and how it is done; in which order, what is warm-up and what is measured is
+decided here, the same for all. It prints one line of JSON: seconds, processor seconds, memory, how much was done, and
+how many model requests and tool calls were really made, which tells lost and repeated work.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.probe import Stopwatch
 from bench.witness import Teller
@@ -40,7 +43,8 @@ LATENCY_SECONDS = 0.05
 TOOL_CALLS = 2
 STEPS = 2 * TOOL_CALLS + 1
 IDEAL_SECONDS = (TOOL_CALLS + 1) * LATENCY_SECONDS
-WARM_UP_TASKS = 20
+WARM_UP = 20
+"""So many tasks, or pairs of agents, are run before those that are measured."""
 PAIRS = 100
 """Pairs of agents that pass messages to each other at the same time."""
 BODY = "The build of the second module is green. Take the next one from the list and say when it is done. " * 2
@@ -48,38 +52,34 @@ USED_PROMPT = "first Say that it is done."
 FINAL = "Both facts are known."
 
 _TOOL_NAMES = ("read_page", "write_page", "find_page", "list_pages", "drop_page")
+_AT_ONCE = 20
 _BYTES_IN_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 Tool = Callable[..., Awaitable[str]]
+Doing = Callable[[], Awaitable[int]]
+"""Does what was made for it and returns how much was done: messages, or 1 for a task that ended as it should."""
 
 
 class Course:
     """One workload of one entrant: its size, its folder, and the meters."""
 
     def __init__(self, workload: str, size: int, folder: Path, *, pipe: int | None = None) -> None:
+        self.workload = workload
         self.size = size
         self.folder = folder
         kind, _, how = workload.partition("-")
         self.bare = kind == "bare"
         """Messages go from handler to handler, and no model is asked with them."""
-        self.used = how == "used"
-        """Each agent does one task once it is made."""
         self.durable = how in ("durable", "begin", "again")
         self.fresh = how != "again"
-        self._at_once = kind in ("messages", "agents")
+        self.looks_up = kind in ("tasks", "restart")
+        """The agents have the tool that looks facts up."""
+        self.passes_messages = kind in ("messages", "bare")
+        self._at_once = not self.looks_up
         self.hops = size // PAIRS
         self._teller = None if pipe is None else Teller(pipe)
         self._asked = self._called = 0
         self._result: dict[str, float] = {}
-
-    @property
-    def tasks(self) -> list[str]:
-        return [f"task-{number}" for number in range(self.size)]
-
-    @property
-    def warm_up(self) -> list[str]:
-        """Tasks that are done before the measured ones."""
-        return [f"warm-{number}" for number in range(min(WARM_UP_TASKS, self.size))]
 
     async def next_fact(self, prompt: str, called: int) -> str | None:
         """The fake model: what to look up next for the task that the prompt begins with, or None if all is known.
@@ -116,20 +116,20 @@ class Course:
         self._asked += 1
 
     def tell(self, what: str, key: str = "-") -> None:
-        """Tell the witness, if there is one, that the data is being opened or a task was accepted."""
+        """Tell the witness, if there is one."""
         if self._teller is not None:
             self._teller.tell(what, key)
 
-    @contextmanager
-    def measured(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def measured(self) -> AsyncIterator[None]:
         """The part that counts; what comes before is warm-up."""
-        gc.collect()
+        await self._let_go()
         resident = _resident_bytes()
         self._asked = self._called = 0
         watch = Stopwatch()
         yield
         wall, cpu = watch.read()
-        gc.collect()
+        await self._let_go()
         self._result = {
             "wall_seconds": wall,
             "cpu_seconds": cpu,
@@ -138,13 +138,14 @@ class Course:
             "tool_calls": self._called,
         }
 
+    async def _let_go(self) -> None:
+        """Free what nobody needs: until its next turn the event loop itself holds the asyncio tasks that have ended."""
+        await asyncio.sleep(0)
+        gc.collect()
+
     def result(self, done: int) -> dict[str, float]:
         """What the entrant prints."""
         return {**self._result, "done": done, "peak_kb": _peak_kb()}
-
-
-Workload = Callable[[Course], Awaitable[int]]
-"""Runs the course and returns how much was done: messages, tasks or agents."""
 
 
 def prompt_of(task: str) -> str:
@@ -165,24 +166,112 @@ def tools_of(number: int) -> list[Tool]:
     return [make(name) for name in _TOOL_NAMES]
 
 
-def main(**workloads: Workload) -> None:
-    """Run the workload that the command line names; the arguments are `messages`, `tasks`, `agents` and `restart`.
+class Script:
+    """How an entrant does the work; each method is that of its documentation.
 
-    `messages` is run for `bare` messages too.
+    What `make_pair` and `make_worker` return is measured, they themselves are not: agents, tools, models, runners,
+    sessions, graphs and connections are made in them.
     """
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+
+    async def open(self) -> None:
+        """Open what all agents share, such as the database."""
+
+    async def make_pair(self, pair: str) -> Doing:
+        """Two agents that pass `course.hops` messages to each other, and what has them do so."""
+        raise NotImplementedError
+
+    async def make_worker(self, task: str) -> Doing:
+        """An agent with the tool, and what has it do the task."""
+        raise NotImplementedError
+
+    async def ready(self) -> None:
+        """All pairs or workers are made."""
+
+    async def create(self, numbers: Sequence[int]) -> Sequence[Any]:
+        """Agents with the five tools of each number."""
+        raise NotImplementedError
+
+    async def use(self, agent: Any) -> bool:
+        """Have a created agent do its first task."""
+        raise NotImplementedError
+
+    async def resume(self, task: str) -> bool:
+        """Do the task that a process may have begun which was killed; `course.fresh` if there was none."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Close what was opened."""
+
+
+def main(script: Callable[[Course], Script]) -> None:
+    """Run the workload that the command line names."""
     name, size, folder, *pipe = sys.argv[1:]
     if name not in WORKLOADS:
         sys.exit(f"There is no workload {name!r}. There are: {', '.join(WORKLOADS)}.")
     course = Course(name, int(size), Path(folder), pipe=int(pipe[0]) if pipe else None)
-    kind = name.partition("-")[0]
-    done = asyncio.run(_awaited(workloads["messages" if kind == "bare" else kind], course))
+    done = asyncio.run(run(course, script(course)))
     print(json.dumps(course.result(done)), flush=True)
     # What a framework keeps running in threads must not keep the process from its end.
     os._exit(0)
 
 
-async def _awaited(workload: Workload, course: Course) -> int:
-    return await workload(course)
+async def run(course: Course, script: Script) -> int:
+    """How much was done. What is made, warmed up and measured, and in which order, is the same for all scripts."""
+    course.tell("opening")
+    await script.open()
+    match course.workload.split("-"):
+        case ["messages" | "bare", _]:
+            done = await _made_and_done(course, script, script.make_pair, PAIRS)
+        case ["tasks", _]:
+            done = await _made_and_done(course, script, script.make_worker, course.size)
+        case ["agents", how]:
+            done = await _created(course, script, is_used=how == "used")
+        case _:
+            tasks = [f"task-{number}" for number in range(course.size)]
+            done = await _all(partial(script.resume, task) for task in tasks)  # what counts is told to the witness
+    await script.close()
+    return done
+
+
+async def _made_and_done(course: Course, script: Script, make: Callable[[str], Awaitable[Doing]], count: int) -> int:
+    """Make as many, and some for the warm-up; what is measured is all of them at once, once all are made."""
+    doing = [await make(f"task-{number}") for number in range(count)]
+    warm_up = [await make(f"warm-{number}") for number in range(min(WARM_UP, count))]
+    await script.ready()
+    await _all(warm_up)
+    async with course.measured():
+        return await _all(doing)
+
+
+async def _created(course: Course, script: Script, *, is_used: bool) -> int:
+    """Create the agents, and have one after the other do a task; one was created, and used, before."""
+    first = await script.create([course.size])
+    for agent in first if is_used else ():
+        await script.use(agent)
+    async with course.measured():
+        agents = await script.create(range(course.size))
+        if is_used:
+            return sum([await script.use(agent) for agent in agents])
+    return len(agents)
+
+
+async def _all(doing: Iterable[Doing]) -> int:
+    """Do them at the same time. What fails has done nothing; if all fail, so does the lap."""
+    ended = await asyncio.gather(*(each() for each in doing), return_exceptions=True)
+    failed = [each for each in ended if isinstance(each, BaseException)]
+    if failed:
+        print(f"{len(failed)} failed, one of them with {failed[0]!r}", file=sys.stderr, flush=True)
+    if len(failed) == len(ended):
+        raise failed[0]
+    return sum(each for each in ended if not isinstance(each, BaseException))
+
+
+def batched(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Some at a time, for who can make several agents at once: all at once would count what that takes meanwhile."""
+    return (numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE))
 
 
 def _resident_bytes() -> int:

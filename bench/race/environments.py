@@ -40,6 +40,11 @@ def python_of(entrant: Entrant) -> str:
     return str(python)
 
 
+def compile_own() -> None:
+    """Compile our own modules, as an installation does those of the others: a new process must not have to."""
+    _run([sys.executable, "-m", "compileall", "-q", str(REPOSITORY / "ai_whisperer"), str(REPOSITORY / "bench")])
+
+
 def version_of(entrant: Entrant) -> str:
     """The version of the entrant's package in its constraints file, or in this environment."""
     if not entrant.distribution:

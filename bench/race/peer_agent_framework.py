@@ -6,10 +6,11 @@ task is a workflow whose two executors are the model and the tool, with `FileChe
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 
 from agent_framework import (
     Agent,
+    AgentSession,
     BaseChatClient,
     ChatResponse,
     Content,
@@ -22,7 +23,7 @@ from agent_framework import (
     handler,
 )
 
-from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, STEPS, USED_PROMPT, Course, Doing, Script, main, prompt_of, tools_of
 
 
 class FakeModel(FunctionInvocationLayer, BaseChatClient):
@@ -45,20 +46,29 @@ class FakeModel(FunctionInvocationLayer, BaseChatClient):
 
 
 class Player(Executor):
+    """Has an agent whose conversation is kept in its session, and in each checkpoint."""
+
     def __init__(self, id: str, course: Course) -> None:
         super().__init__(id=id)
         self._course = course
-        self._model = FakeModel(course)
+        self._agent = Agent(FakeModel(course), name=id)
+        self._session = AgentSession()
 
     @handler
     async def play(self, message: str, ctx: WorkflowContext[str, int]) -> None:
         hop, _, body = message.partition(" ")
         if int(hop) and not self._course.bare:
-            await self._model.get_response([Message("user", [body])])
+            await self._agent.run(body, session=self._session)
         if int(hop) < self._course.hops:
             await ctx.send_message(f"{int(hop) + 1} {body}")
         else:
             await ctx.yield_output(int(hop))
+
+    async def on_checkpoint_save(self) -> dict:
+        return {} if self._course.bare else {"session": self._session.to_dict()}
+
+    async def on_checkpoint_restore(self, state: dict) -> None:
+        self._session = AgentSession.from_dict(state["session"])
 
 
 class Asking(Executor):
@@ -89,98 +99,72 @@ class LookingUp(Executor):
         await ctx.send_message(f"{called} {prompt}")
 
 
-async def messages(course: Course) -> int:
-    """Two executors that send a message to each other; each asks its model."""
+class AgentFramework(Script):
+    async def open(self) -> None:
+        self._model = FakeModel(self.course)
 
-    async def play(pair: int) -> int:
-        ping, pong = Player("ping", course), Player("pong", course)
-        storage = FileCheckpointStorage(course.folder / str(pair)) if course.durable else None
+    async def make_pair(self, pair: str) -> Doing:
+        """Two executors that send a message to each other."""
+        ping, pong = Player("ping", self.course), Player("pong", self.course)
+        storage = FileCheckpointStorage(self.course.folder / pair) if self.course.durable else None
         builder = WorkflowBuilder(
-            course.hops + 10, f"pair-{pair}", start_executor=ping, checkpoint_storage=storage, output_from="all"
+            self.course.hops + 10, f"pair-{pair}", start_executor=ping, checkpoint_storage=storage, output_from="all"
         )
         workflow = builder.add_edge(ping, pong).add_edge(pong, ping).build()
-        result = await workflow.run(f"0 {BODY}")
-        return result.get_outputs()[-1]
 
-    with course.measured():
-        ended = await asyncio.gather(*map(play, range(PAIRS)))
-    return sum(ended)
+        async def play() -> int:
+            return (await workflow.run(f"0 {BODY}")).get_outputs()[-1]
 
+        return play
 
-async def tasks(course: Course) -> int:
-    if course.durable:
-        return await _durable_tasks(course)
+    async def make_worker(self, task: str) -> Doing:
+        if self.course.durable:
+            workflow = self._workflow(task)
 
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
+            async def work() -> int:
+                return (await workflow.run(f"0 {prompt_of(task)}")).get_outputs() == [FINAL]
 
-    model = FakeModel(course)
-    agents = {task: Agent(model, name=task, tools=[look_up]) for task in [*course.tasks, *course.warm_up]}
+            return work
 
-    async def run(task: str) -> bool:
-        return (await agents[task].run(prompt_of(task))).text == FINAL
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
 
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+        agent = Agent(self._model, name=task, tools=[look_up])
 
+        async def run() -> int:
+            return (await agent.run(prompt_of(task))).text == FINAL
 
-async def _durable_tasks(course: Course) -> int:
-    async def run(task: str) -> bool:
-        result = await _workflow(course, task).run(f"0 {prompt_of(task)}")
-        return result.get_outputs() == [FINAL]
+        return run
 
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+    async def create(self, numbers: Sequence[int]) -> Sequence[Agent]:
+        return [Agent(self._model, name=f"agent-{each}", tools=tools_of(each)) for each in numbers]
 
+    async def use(self, agent: Agent) -> bool:
+        return (await agent.run(USED_PROMPT)).text == FINAL
 
-async def agents(course: Course) -> int:
-    model = FakeModel(course)
-    made = [Agent(model, name="first", tools=tools_of(-1))]
-    with course.measured():
-        made += [Agent(model, name=f"agent-{each}", tools=tools_of(each)) for each in range(course.size)]
-        for agent in made[1:] if course.used else ():
-            await agent.run(USED_PROMPT)
-    return len(made) - 1
-
-
-async def restart(course: Course) -> int:
-    """A workflow is continued from its latest checkpoint; one that has none is begun."""
-
-    async def run(task: str) -> bool:
-        workflow = _workflow(course, task)
-        course.tell("accepted", task)
-        latest = None if course.fresh else await _storage(course, task).get_latest(workflow_name=task)
+    async def resume(self, task: str) -> bool:
+        """A workflow is continued from its latest checkpoint; one that has none is begun."""
+        workflow = self._workflow(task)
+        latest = None if self.course.fresh else await self._storage(task).get_latest(workflow_name=task)
         if latest is None:
             result = await workflow.run(f"0 {prompt_of(task)}")
+        elif latest.iteration_count >= STEPS and not latest.messages:
+            return True
         else:
-            ended = latest.iteration_count >= 5 and not latest.messages
-            if ended:
-                return True
             result = await workflow.run(checkpoint_id=latest.checkpoint_id)
         return result.get_outputs() == [FINAL]
 
-    course.tell("opening")
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+    def _storage(self, task: str) -> FileCheckpointStorage:
+        return FileCheckpointStorage(self.course.folder / task)
 
-
-def _storage(course: Course, task: str) -> FileCheckpointStorage:
-    return FileCheckpointStorage(course.folder / task)
-
-
-def _workflow(course: Course, task: str):
-    asking, looking_up = Asking(course), LookingUp(course)
-    builder = WorkflowBuilder(
-        name=task, start_executor=asking, checkpoint_storage=_storage(course, task), output_from=[asking]
-    )
-    return builder.add_edge(asking, looking_up).add_edge(looking_up, asking).build()
+    def _workflow(self, task: str):
+        asking, looking_up = Asking(self.course), LookingUp(self.course)
+        builder = WorkflowBuilder(
+            name=task, start_executor=asking, checkpoint_storage=self._storage(task), output_from=[asking]
+        )
+        return builder.add_edge(asking, looking_up).add_edge(looking_up, asking).build()
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents, restart=restart)
+    main(AgentFramework)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from agno.agent import Agent
@@ -14,7 +15,7 @@ from agno.models.response import ModelResponse
 from agno.run.base import RunStatus
 from agno.team import Team
 
-from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, USED_PROMPT, Doing, Script, main, prompt_of, tools_of
 
 
 @dataclass
@@ -48,55 +49,42 @@ class Leading(FakeModel):
         return _response(None, _call("delegate_task_to_member", f"call-{called}", member_id="answers", task=BODY))
 
 
-async def messages(course: Course) -> int:
-    """A team whose leader delegates to its member, again and again; a question and its answer are two messages."""
-    db = _db(course)
+class Agno(Script):
+    async def open(self) -> None:
+        db = AsyncSqliteDb(db_file=str(self.course.folder / "agno.db")) if self.course.durable else None
+        self._kept = {"db": db, "checkpoint": "tool-batch"} if db else {}
 
-    async def play(pair: int) -> int:
-        member = Agent(id="answers", name="answers", model=Leading(course=course), telemetry=False)
-        leader = Leading(course=course, questions=course.hops // 2)
-        kept = {"db": db, "checkpoint": "tool-batch"} if db else {}
-        team = Team([member], name=f"pair-{pair}", model=leader, telemetry=False, **kept)
-        result = await team.arun(BODY, session_id=str(pair))
-        return sum(each.role == "tool" for each in result.messages or [])
+    async def make_pair(self, pair: str) -> Doing:
+        """A team whose leader delegates to its member; a question and its answer are two messages."""
+        member = Agent(id="answers", name="answers", model=Leading(course=self.course), telemetry=False)
+        leader = Leading(course=self.course, questions=self.course.hops // 2)
+        team = Team([member], name=f"pair-{pair}", model=leader, telemetry=False, **self._kept)
 
-    with course.measured():
-        ended = await asyncio.gather(*map(play, range(PAIRS)))
-    return 2 * sum(ended)
+        async def play() -> int:
+            result = await team.arun(BODY, session_id=pair)
+            return 2 * sum(each.role == "tool" for each in result.messages or [])
 
+        return play
 
-async def tasks(course: Course) -> int:
-    db = _db(course)
-    agents = {task: _agent(course, task, db) for task in [*course.tasks, *course.warm_up]}
+    async def make_worker(self, task: str) -> Doing:
+        agent = self._agent(task)
 
-    async def run(task: str) -> bool:
-        return (await agents[task].arun(prompt_of(task), session_id=task)).content == FINAL
+        async def run() -> int:
+            return (await agent.arun(prompt_of(task), session_id=task)).content == FINAL
 
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+        return run
 
+    async def create(self, numbers: Sequence[int]) -> Sequence[Agent]:
+        model = FakeModel(course=self.course)
+        return [Agent(model=model, tools=tools_of(number), telemetry=False) for number in numbers]
 
-async def agents(course: Course) -> int:
-    model = FakeModel(course=course)
-    made = [Agent(model=model, tools=tools_of(-1), telemetry=False)]
-    with course.measured():
-        made += [Agent(model=model, tools=tools_of(number), telemetry=False) for number in range(course.size)]
-        for agent in made[1:] if course.used else ():
-            await agent.arun(USED_PROMPT)
-    return len(made) - 1
+    async def use(self, agent: Agent) -> bool:
+        return (await agent.arun(USED_PROMPT)).content == FINAL
 
-
-async def restart(course: Course) -> int:
-    """A run that has a checkpoint is continued with `acontinue_run`; one that has none is begun again."""
-    course.tell("opening")
-    db = _db(course)
-
-    async def run(task: str) -> bool:
-        agent = _agent(course, task, db)
-        course.tell("accepted", task)
-        session = None if course.fresh else await agent.aget_session(session_id=task)
+    async def resume(self, task: str) -> bool:
+        """A run that has a checkpoint is continued with `acontinue_run`; one agent serves all sessions."""
+        agent = self._shared_agent
+        session = None if self.course.fresh else await agent.aget_session(session_id=task)
         kept = {each.run_id: each for each in (session.runs if session else None) or []}
         if task not in kept:
             result = await agent.arun(prompt_of(task), session_id=task, run_id=task)
@@ -106,22 +94,16 @@ async def restart(course: Course) -> int:
             result = await agent.acontinue_run(run_id=task, session_id=task)
         return result.content == FINAL
 
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+    @cached_property
+    def _shared_agent(self) -> Agent:
+        return self._agent("worker")
 
+    def _agent(self, name: str) -> Agent:
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
 
-def _agent(course: Course, name: str, db: AsyncSqliteDb | None) -> Agent:
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
-
-    kept = {"db": db, "checkpoint": "tool-batch"} if db else {}
-    return Agent(id=name, model=FakeModel(course=course), tools=[look_up], telemetry=False, **kept)
-
-
-def _db(course: Course) -> AsyncSqliteDb | None:
-    return AsyncSqliteDb(db_file=str(course.folder / "agno.db")) if course.durable else None
+        return Agent(id=name, model=FakeModel(course=self.course), tools=[look_up], telemetry=False, **self._kept)
 
 
 def _call(name: str, call_id: str, **arguments: str) -> dict:
@@ -133,4 +115,4 @@ def _response(content: str | None, *calls: dict) -> ModelResponse:
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents, restart=restart)
+    main(Agno)

@@ -6,13 +6,15 @@ is durable.
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import AgentId, FunctionCall, MessageContext, RoutedAgent, SingleThreadedAgentRuntime, message_handler
+from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import (
+    AssistantMessage,
     ChatCompletionClient,
     CreateResult,
     FunctionExecutionResultMessage,
@@ -20,7 +22,7 @@ from autogen_core.models import (
     UserMessage,
 )
 
-from bench.race.course import BODY, FINAL, PAIRS, TOOL_CALLS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, TOOL_CALLS, USED_PROMPT, Course, Doing, Script, main, prompt_of, tools_of
 
 
 @dataclass
@@ -29,16 +31,21 @@ class Text:
 
 
 class Reading(RoutedAgent):
+    """Keeps its conversation in a model context, as the documentation of the core shows."""
+
     def __init__(self, course: Course) -> None:
         super().__init__("Reads what the other writes.")
         self._course = course
         self._model = FakeModel(course)
+        self._context = UnboundedChatCompletionContext()
 
     async def read(self, message: Text) -> Text:
         """What the model says to the message, if one is asked."""
         if self._course.bare:
             return Text(message.body)
-        result = await self._model.create([UserMessage(content=message.body, source="other")])
+        await self._context.add_message(UserMessage(content=message.body, source="other"))
+        result = await self._model.create(await self._context.get_messages())
+        await self._context.add_message(AssistantMessage(content=result.content, source=self.id.type))
         return Text(result.content)
 
 
@@ -49,13 +56,13 @@ class Answering(Reading):
 
 
 class Asking(Reading):
-    answers = 0
-
     @message_handler
-    async def begin(self, message: Text, ctx: MessageContext) -> None:
-        for _ in range(self._course.hops // 2):
+    async def begin(self, message: Text, ctx: MessageContext) -> int:
+        """A question by `send_message` and the value that comes back are two messages."""
+        questions = self._course.hops // 2
+        for _ in range(questions):
             await self.read(await self.send_message(Text(message.body), AgentId("answering", self.id.key)))
-            self.answers += 1
+        return 2 * questions
 
 
 class FakeModel(ChatCompletionClient):
@@ -105,51 +112,44 @@ class FakeModel(ChatCompletionClient):
         }
 
 
-async def messages(course: Course) -> int:
-    """A question by `send_message` and the value that comes back are two messages; each side asks its model."""
-    runtime = SingleThreadedAgentRuntime()
-    await Answering.register(runtime, "answering", lambda: Answering(course))
-    await Asking.register(runtime, "asking", lambda: Asking(course))
-    runtime.start()
-    with course.measured():
-        every = [runtime.send_message(Text(BODY), AgentId("asking", str(pair))) for pair in range(PAIRS)]
-        await asyncio.gather(*every)
-    asking = [await runtime.try_get_underlying_agent_instance(AgentId("asking", str(each))) for each in range(PAIRS)]
-    return 2 * sum(agent.answers for agent in asking)
+class AutoGen(Script):
+    async def open(self) -> None:
+        self._model = FakeModel(self.course)
+        self._runtime = SingleThreadedAgentRuntime()
+        await Answering.register(self._runtime, "answering", lambda: Answering(self.course))
+        await Asking.register(self._runtime, "asking", lambda: Asking(self.course))
+        self._runtime.start()
 
+    async def make_pair(self, pair: str) -> Doing:
+        asking, answering = AgentId("asking", pair), AgentId("answering", pair)
+        for each in (asking, answering):
+            await self._runtime.try_get_underlying_agent_instance(each)
 
-async def tasks(course: Course) -> int:
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
+        async def play() -> int:
+            return await self._runtime.send_message(Text(BODY), asking)
 
-    model = FakeModel(course)
+        return play
 
-    def make(name: str) -> AssistantAgent:
-        name = name.replace("-", "_")
-        return AssistantAgent(name, model, tools=[look_up], max_tool_iterations=TOOL_CALLS + 1)
+    async def make_worker(self, task: str) -> Doing:
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
 
-    agents = {task: make(task) for task in [*course.tasks, *course.warm_up]}
+        name = task.replace("-", "_")
+        agent = AssistantAgent(name, self._model, tools=[look_up], max_tool_iterations=TOOL_CALLS + 1)
 
-    async def run(task: str) -> bool:
-        result = await agents[task].run(task=prompt_of(task))
-        return result.messages[-1].content == FINAL
+        async def run() -> int:
+            result = await agent.run(task=prompt_of(task))
+            return result.messages[-1].content == FINAL
 
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+        return run
 
+    async def create(self, numbers: Sequence[int]) -> Sequence[AssistantAgent]:
+        return [AssistantAgent(f"agent_{each}", self._model, tools=tools_of(each)) for each in numbers]
 
-async def agents(course: Course) -> int:
-    model = FakeModel(course)
-    made = [AssistantAgent("first", model, tools=tools_of(-1))]
-    with course.measured():
-        made += [AssistantAgent(f"agent_{each}", model, tools=tools_of(each)) for each in range(course.size)]
-        for agent in made[1:] if course.used else ():
-            await agent.run(task=USED_PROMPT)
-    return len(made) - 1
+    async def use(self, agent: AssistantAgent) -> bool:
+        return (await agent.run(task=USED_PROMPT)).messages[-1].content == FINAL
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents)
+    main(AutoGen)

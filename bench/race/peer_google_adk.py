@@ -1,12 +1,14 @@
 """Google ADK in the race: `LlmAgent` with a `BaseLlm` of our own, and `DatabaseSessionService` where work is durable.
 
 There the app is resumable, and an invocation that was left is resumed by its id, as the documentation says. The lighter
-`SqliteSessionService` takes half the processor time, but of 100 tasks at once many failed ("database is locked").
+`SqliteSessionService` takes half the processor time, but of 100 tasks at once many failed ("database is locked"); here
+some did too until SQLite was told to wait longer than its default of 5 s.
 """
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from google.adk.agents import LlmAgent
@@ -16,7 +18,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import DatabaseSessionService, InMemorySessionService
 from google.genai import types
 
-from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, USED_PROMPT, Doing, Script, main, prompt_of, tools_of
 
 USAGE = types.GenerateContentResponseUsageMetadata(
     prompt_token_count=10, candidates_token_count=10, total_token_count=20
@@ -52,71 +54,77 @@ class Transferring(BaseLlm):
         yield _call("transfer_to_agent", f"call-{self.handed}", agent_name=other)
 
 
-async def messages(course: Course) -> int:
-    """An agent and its sub-agent that transfer to each other; each transfer is one model request."""
+class GoogleADK(Script):
+    async def open(self) -> None:
+        self._service = (
+            DatabaseSessionService(f"sqlite+aiosqlite:///{self.course.folder}/adk.db", connect_args={"timeout": 60})
+            if self.course.durable
+            else InMemorySessionService()
+        )
 
-    service = _service(course)
-
-    async def play(pair: int) -> int:
-        model = Transferring(course=course)
+    async def make_pair(self, pair: str) -> Doing:
+        """An agent and its sub-agent that transfer to each other; each transfer is one model request."""
+        model = Transferring(course=self.course)
         pong = LlmAgent(name="pong", model=model, description="The other one.")
         ping = LlmAgent(name="ping", model=model, description="The first one.", sub_agents=[pong])
-        runner = await _runner(course, ping, str(pair), service)
-        async for _ in runner.run_async(user_id="user", session_id=str(pair), new_message=_content(BODY)):
-            pass
-        return model.handed
+        runner = self._runner(ping)
+        await self._begin_session(pair)
 
-    with course.measured():
-        ended = await asyncio.gather(*map(play, range(PAIRS)), return_exceptions=True)
-    return sum(each for each in ended if isinstance(each, int))
+        async def play() -> int:
+            async for _ in runner.run_async(user_id="user", session_id=pair, new_message=_content(BODY)):
+                pass
+            return model.handed
 
+        return play
 
-async def tasks(course: Course) -> int:
-    service = _service(course)
+    async def make_worker(self, task: str) -> Doing:
+        runner = self._runner(self._agent())
+        await self._begin_session(task)
 
-    async def run(task: str) -> bool:
-        runner = await _runner(course, _agent(course), task, service)
-        return await _ends(runner, task, new_message=_content(prompt_of(task)))
-
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks), return_exceptions=True)
-    return sum(each is True for each in ended)
-
-
-async def agents(course: Course) -> int:
-    model = FakeModel(course=course)
-    service = _service(course)
-    made = [LlmAgent(name="first", model=model, tools=tools_of(-1))]
-    with course.measured():
-        made += [LlmAgent(name=f"agent_{each}", model=model, tools=tools_of(each)) for each in range(course.size)]
-        for agent in made[1:] if course.used else ():
-            await _ends(
-                await _runner(course, agent, agent.name, service), agent.name, new_message=_content(USED_PROMPT)
-            )
-    return len(made) - 1
-
-
-async def restart(course: Course) -> int:
-    service = _service(course)
-
-    async def run(task: str) -> bool:
-        course.tell("accepted", task)
-        runner = await _runner(course, _agent(course), task, service)
-        session = None
-        if not course.fresh:
-            session = await runner.session_service.get_session(app_name="race", user_id="user", session_id=task)
-        events = session.events if session else []
-        if not events:
+        async def run() -> int:
             return await _ends(runner, task, new_message=_content(prompt_of(task)))
-        if _text(events[-1]) == FINAL or any(_text(each) == FINAL for each in events):
-            return True
-        return await _ends(runner, task, invocation_id=events[-1].invocation_id)
 
-    course.tell("opening")
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks), return_exceptions=True)
-    return sum(each is True for each in ended)
+        return run
+
+    async def create(self, numbers: Sequence[int]) -> Sequence[LlmAgent]:
+        model = FakeModel(course=self.course)
+        return [LlmAgent(name=f"agent_{each}", model=model, tools=tools_of(each)) for each in numbers]
+
+    async def use(self, agent: LlmAgent) -> bool:
+        await self._begin_session(agent.name)
+        return await _ends(self._runner(agent), agent.name, new_message=_content(USED_PROMPT))
+
+    async def resume(self, task: str) -> bool:
+        """An invocation that was left is resumed by its id; one runner serves all sessions."""
+        runner, session = self._shared_runner, None
+        if not self.course.fresh:
+            session = await self._service.get_session(app_name="race", user_id="user", session_id=task)
+        if session is None:
+            await self._begin_session(task)
+        if session is None or not session.events:
+            return await _ends(runner, task, new_message=_content(prompt_of(task)))
+        if any(_text(each) == FINAL for each in session.events):
+            return True
+        return await _ends(runner, task, invocation_id=session.events[-1].invocation_id)
+
+    async def _begin_session(self, session_id: str) -> None:
+        await self._service.create_session(app_name="race", user_id="user", session_id=session_id)
+
+    @cached_property
+    def _shared_runner(self) -> Runner:
+        return self._runner(self._agent())
+
+    def _agent(self) -> LlmAgent:
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
+
+        return LlmAgent(name="worker", model=FakeModel(course=self.course), tools=[look_up])
+
+    def _runner(self, agent: LlmAgent) -> Runner:
+        resumable = ResumabilityConfig(is_resumable=True) if self.course.durable else None
+        app = App(name="race", root_agent=agent, resumability_config=resumable)
+        return Runner(app=app, session_service=self._service)
 
 
 async def _ends(runner: Runner, task: str, **given) -> bool:
@@ -124,31 +132,6 @@ async def _ends(runner: Runner, task: str, **given) -> bool:
     async for event in runner.run_async(user_id="user", session_id=task, **given):
         last = _text(event) or last
     return last == FINAL
-
-
-def _agent(course: Course) -> LlmAgent:
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
-
-    return LlmAgent(name="worker", model=FakeModel(course=course), tools=[look_up])
-
-
-def _service(course: Course):
-    return (
-        DatabaseSessionService(f"sqlite+aiosqlite:///{course.folder}/adk.db")
-        if course.durable
-        else InMemorySessionService()
-    )
-
-
-async def _runner(course: Course, agent: LlmAgent, session_id: str, service) -> Runner:
-    resumable = ResumabilityConfig(is_resumable=True) if course.durable else None
-    app = App(name="race", root_agent=agent, resumability_config=resumable)
-    runner = Runner(app=app, session_service=service)
-    if course.fresh or not await service.get_session(app_name="race", user_id="user", session_id=session_id):
-        await service.create_session(app_name="race", user_id="user", session_id=session_id)
-    return runner
 
 
 def _text(event) -> str:
@@ -171,4 +154,4 @@ def _call(name: str, call_id: str, **arguments: str) -> LlmResponse:
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents, restart=restart)
+    main(GoogleADK)

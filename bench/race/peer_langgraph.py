@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
@@ -14,11 +15,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
-from typing_extensions import TypedDict
 
-from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, USED_PROMPT, Doing, Script, main, prompt_of, tools_of
 
 
 class FakeModel(BaseChatModel):
@@ -43,106 +43,95 @@ class FakeModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-class Played(TypedDict):
-    body: str
+class Played(MessagesState):
     hop: int
 
 
-async def messages(course: Course) -> int:
-    """Two nodes that hand a message to each other with `Command(goto=…)`; each asks the model."""
+class LangGraph(Script):
+    async def open(self) -> None:
+        self._stack, self._saver = AsyncExitStack(), None
+        self._model = FakeModel(course=self.course)
+        if self.course.durable:
+            saver = AsyncSqliteSaver.from_conn_string(str(self.course.folder / "langgraph.db"))
+            self._saver = await self._stack.enter_async_context(saver)
 
-    model = FakeModel(course=course)
+    async def close(self) -> None:
+        await self._stack.aclose()
 
-    def node(other: str):
-        async def play(state: Played) -> Command:
-            if not course.bare:
-                await model.ainvoke([HumanMessage(state["body"])])
-            hop = state["hop"] + 1
-            return Command(goto=END if hop >= course.hops else other, update={"body": state["body"], "hop": hop})
+    async def make_pair(self, pair: str) -> Doing:
+        graph, options = self._graph_of_two, self._options(pair)
+
+        async def play() -> int:
+            state = await graph.ainvoke({"messages": [HumanMessage(BODY)], "hop": 0}, **options)
+            return state["hop"]
 
         return play
 
-    graph = StateGraph(Played)
-    graph.add_node("ping", node("pong"), destinations=("pong", END))
-    graph.add_node("pong", node("ping"), destinations=("ping", END))
-    graph.add_edge(START, "ping")
-    async with AsyncExitStack() as stack:
-        built = graph.compile(checkpointer=await _saver(course, stack))
-        given = {"body": BODY, "hop": 0}
-        with course.measured():
-            every = [built.ainvoke(given, **_options(course, str(pair), course.hops)) for pair in range(PAIRS)]
-            ended = await asyncio.gather(*every)
-    return sum(state["hop"] for state in ended)
+    @cached_property
+    def _graph_of_two(self):
+        """Two nodes that hand a message to each other with `Command(goto=…)`; one graph serves all threads."""
+        graph = StateGraph(Played)
+        graph.add_node("ping", self._node("pong"), destinations=("pong", END))
+        graph.add_node("pong", self._node("ping"), destinations=("ping", END))
+        graph.add_edge(START, "ping")
+        return graph.compile(checkpointer=self._saver)
+
+    def _node(self, other: str):
+        async def play(state: Played) -> Command:
+            hop = state["hop"] + 1
+            update = {"hop": hop}
+            if not self.course.bare:
+                update["messages"] = [await self._model.ainvoke(state["messages"])]
+            return Command(goto=END if hop >= self.course.hops else other, update=update)
+
+        return play
+
+    async def make_worker(self, task: str) -> Doing:
+        agent, options = self._agent(), self._options(task)
+
+        async def run() -> int:
+            return _is_done(await agent.ainvoke({"messages": [HumanMessage(prompt_of(task))]}, **options))
+
+        return run
+
+    async def create(self, numbers: Sequence[int]) -> Sequence:
+        return [create_agent(self._model, [tool(each) for each in tools_of(number)]) for number in numbers]
+
+    async def use(self, agent) -> bool:
+        return _is_done(await agent.ainvoke({"messages": [HumanMessage(USED_PROMPT)]}))
+
+    async def resume(self, task: str) -> bool:
+        """A thread that has a checkpoint is continued with `ainvoke(None)`; one agent serves all threads."""
+        agent, options = self._shared_agent, self._options(task)
+        given = {"messages": [HumanMessage(prompt_of(task))]}
+        if not self.course.fresh:
+            state = await agent.aget_state(options["config"])
+            if state.values and _is_done(state.values):
+                return True
+            given = None if state.values else given
+        return _is_done(await agent.ainvoke(given, **options))
+
+    @cached_property
+    def _shared_agent(self):
+        return self._agent()
+
+    def _agent(self):
+        @tool
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
+
+        return create_agent(self._model, [look_up], checkpointer=self._saver)
+
+    def _options(self, thread: str) -> dict:
+        limit = max(20, self.course.hops) + 10
+        found = {"config": {"configurable": {"thread_id": thread}, "recursion_limit": limit}}
+        return {**found, "durability": "sync"} if self.course.durable else found
 
 
-async def tasks(course: Course) -> int:
-    async with AsyncExitStack() as stack:
-        saver = await _saver(course, stack)
-        agents = {task: _agent(course, saver) for task in [*course.tasks, *course.warm_up]}
-
-        async def run(task: str) -> bool:
-            given = {"messages": [HumanMessage(prompt_of(task))]}
-            state = await agents[task].ainvoke(given, **_options(course, task))
-            return state["messages"][-1].content == FINAL
-
-        await asyncio.gather(*map(run, course.warm_up))
-        with course.measured():
-            ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
-
-
-async def agents(course: Course) -> int:
-    model = FakeModel(course=course)
-    made = [create_agent(model, [tool(each) for each in tools_of(-1)])]
-    with course.measured():
-        made += [create_agent(model, [tool(each) for each in tools_of(number)]) for number in range(course.size)]
-        for agent in made[1:] if course.used else ():
-            await agent.ainvoke({"messages": [HumanMessage(USED_PROMPT)]})
-    return len(made) - 1
-
-
-async def restart(course: Course) -> int:
-    """A thread that has a checkpoint is continued with `ainvoke(None)`, as the documentation says."""
-    async with AsyncExitStack() as stack:
-        course.tell("opening")
-        agent = _agent(course, await _saver(course, stack))
-
-        async def run(task: str) -> bool:
-            options = _options(course, task)
-            given = {"messages": [HumanMessage(prompt_of(task))]}
-            course.tell("accepted", task)
-            if not course.fresh:
-                state = await agent.aget_state(options["config"])
-                if state.values and state.values["messages"][-1].content == FINAL:
-                    return True
-                given = None if state.values else given
-            state = await agent.ainvoke(given, **options)
-            return state["messages"][-1].content == FINAL
-
-        with course.measured():
-            ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
-
-
-def _agent(course: Course, saver):
-    @tool
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
-
-    return create_agent(FakeModel(course=course), [look_up], checkpointer=saver)
-
-
-async def _saver(course: Course, stack: AsyncExitStack):
-    if not course.durable:
-        return None
-    return await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(course.folder / "langgraph.db")))
-
-
-def _options(course: Course, thread: str, hops: int = 20) -> dict:
-    found = {"config": {"configurable": {"thread_id": thread}, "recursion_limit": hops + 10}}
-    return {**found, "durability": "sync"} if course.durable else found
+def _is_done(state: dict) -> bool:
+    return state["messages"][-1].content == FINAL
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents, restart=restart)
+    main(LangGraph)

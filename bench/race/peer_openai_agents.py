@@ -1,19 +1,21 @@
 """OpenAI Agents SDK in the race: `Runner.run`, and `SQLiteSession` where work is durable.
 
 A session keeps the conversation. There is no call that resumes a run whose process died, so a run is begun again on the
-conversation that was kept.
+conversation that was kept. Of 100 tasks at once on an `AsyncSQLiteSession` each, 24 failed ("database is locked"), and
+it took more processor time.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import Sequence
+from functools import cached_property
 
 from agents import Agent, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, function_tool
 from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
 
-from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, USED_PROMPT, Course, Doing, Script, main, prompt_of, tools_of
 
 QUIET = RunConfig(tracing_disabled=True)
 
@@ -53,77 +55,66 @@ class HandingOff(Model):
         raise NotImplementedError
 
 
-async def messages(course: Course) -> int:
-    """Two agents that hand the conversation off to each other; each handoff is one model request."""
+class OpenAIAgents(Script):
+    async def open(self) -> None:
+        self._model = FakeModel(self.course)
 
-    async def play(pair: int) -> int:
-        model = HandingOff(course)
+    async def make_pair(self, pair: str) -> Doing:
+        """Two agents that hand the conversation off to each other; each handoff is one model request."""
+        model, session = HandingOff(self.course), self._session(pair)
         ping, pong = Agent(name="ping", model=model), Agent(name="pong", model=model)
         ping.handoffs, pong.handoffs = [pong], [ping]
-        await Runner.run(ping, BODY, session=_session(course, str(pair)), max_turns=course.hops + 2, run_config=QUIET)
-        return model.handed
 
-    with course.measured():
-        ended = await asyncio.gather(*map(play, range(PAIRS)))
-    return sum(ended)
+        async def play() -> int:
+            turns = self.course.hops + 2
+            await Runner.run(ping, BODY, session=session, max_turns=turns, run_config=QUIET)
+            return model.handed
 
+        return play
 
-async def tasks(course: Course) -> int:
-    agents = {task: _agent(course, task) for task in [*course.tasks, *course.warm_up]}
+    async def make_worker(self, task: str) -> Doing:
+        agent, session = self._agent(), self._session(task)
 
-    async def run(task: str) -> bool:
-        result = await Runner.run(agents[task], prompt_of(task), session=_session(course, task), run_config=QUIET)
-        return result.final_output == FINAL
+        async def run() -> int:
+            return await self._is_done(agent, prompt_of(task), session)
 
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+        return run
 
+    async def create(self, numbers: Sequence[int]) -> Sequence[Agent]:
+        return [
+            Agent(name=f"agent-{each}", model=self._model, tools=[function_tool(own) for own in tools_of(each)])
+            for each in numbers
+        ]
 
-async def agents(course: Course) -> int:
-    model = FakeModel(course)
+    async def use(self, agent: Agent) -> bool:
+        return await self._is_done(agent, USED_PROMPT)
 
-    def make(number: int) -> Agent:
-        return Agent(name=f"agent-{number}", model=model, tools=[function_tool(each) for each in tools_of(number)])
-
-    made = [make(-1)]
-    with course.measured():
-        made += map(make, range(course.size))
-        for agent in made[1:] if course.used else ():
-            await Runner.run(agent, USED_PROMPT, run_config=QUIET)
-    return len(made) - 1
-
-
-async def restart(course: Course) -> int:
-    async def run(task: str) -> bool:
-        session = _session(course, task)
-        course.tell("accepted", task)
-        kept = [] if course.fresh else await session.get_items()
+    async def resume(self, task: str) -> bool:
+        session = self._session(task)
+        kept = [] if self.course.fresh else await session.get_items()
         if kept and kept[-1].get("type") == "message":
             return True
         # A conversation that was kept has the prompt already.
-        given = [] if kept else prompt_of(task)
-        result = await Runner.run(_agent(course, task), given, session=session, run_config=QUIET)
-        return result.final_output == FINAL
+        return await self._is_done(self._shared_agent, [] if kept else prompt_of(task), session)
 
-    course.tell("opening")
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+    async def _is_done(self, agent: Agent, given, session: SQLiteSession | None = None) -> bool:
+        return (await Runner.run(agent, given, session=session, run_config=QUIET)).final_output == FINAL
 
+    @cached_property
+    def _shared_agent(self) -> Agent:
+        """One agent serves all conversations."""
+        return self._agent()
 
-def _agent(course: Course, name: str) -> Agent:
-    @function_tool
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
+    def _agent(self) -> Agent:
+        @function_tool
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
 
-    return Agent(name=name, model=FakeModel(course), tools=[look_up])
+        return Agent(name="worker", model=self._model, tools=[look_up])
 
-
-def _session(course: Course, key: str) -> SQLiteSession | None:
-    return SQLiteSession(key, course.folder / "openai.db") if course.durable else None
+    def _session(self, key: str) -> SQLiteSession | None:
+        return SQLiteSession(key, self.course.folder / "openai.db") if self.course.durable else None
 
 
 def _call(name: str, call_id: str, **arguments: str):
@@ -135,4 +126,4 @@ def _response(item) -> ModelResponse:
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents, restart=restart)
+    main(OpenAIAgents)

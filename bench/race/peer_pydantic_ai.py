@@ -6,7 +6,8 @@ by itself when it is launched.
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from dbos import DBOS, SetWorkflowID
 from pydantic_ai import Agent, RunContext
@@ -15,7 +16,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolRetu
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import UsageLimits
 
-from bench.race.course import BODY, FINAL, PAIRS, USED_PROMPT, Course, main, prompt_of, tools_of
+from bench.race.course import BODY, FINAL, USED_PROMPT, Course, Doing, Script, main, prompt_of, tools_of
 
 
 def _fake(course: Course) -> FunctionModel:
@@ -29,121 +30,105 @@ def _fake(course: Course) -> FunctionModel:
     return FunctionModel(answer)
 
 
-async def messages(course: Course) -> int:
-    """Delegation: one agent's tool runs another agent, again and again; a question and its answer are two messages."""
-    questions = course.hops // 2
+class PydanticAI(Script):
+    async def open(self) -> None:
+        """DBOS is launched when all agents are known."""
+        self._runs: dict[str, Callable[[], Awaitable[int]]] = {}
+        if self.course.durable:
 
-    async def ask_or_end(messages, info) -> ModelResponse:
-        course.asked()
-        asked = sum(isinstance(part, ToolReturnPart) for message in messages for part in message.parts)
-        return ModelResponse([TextPart(BODY) if asked == questions else ToolCallPart("ask", {"body": BODY})])
+            async def run(key: str) -> int:
+                """What DBOS calls again by its arguments."""
+                if key in self._runs:
+                    return await self._runs[key]()
+                return (await self._agent_of_all.run(prompt_of(key))).output == FINAL
 
-    async def answer(messages, info) -> ModelResponse:
-        course.asked()
-        return ModelResponse([TextPart(BODY)])
+            DBOS(
+                config={
+                    "name": "race",
+                    "system_database_url": f"sqlite:///{self.course.folder}/dbos.db",
+                    "application_version": "1",
+                    "executor_id": "race",
+                    "log_level": "ERROR",
+                    "run_admin_server": False,
+                }
+            )
+            self._run = DBOS.workflow(name="run")(run)
+        if self.course.workload.startswith("restart"):
+            self._agent_of_all = self._agent("worker")
+            DBOS.launch()
 
-    def make(pair: int) -> Agent:
-        answers = Agent(FunctionModel(answer), name=f"answers-{pair}", capabilities=_durability(course))
-        asks = Agent(FunctionModel(ask_or_end), name=f"asks-{pair}", capabilities=_durability(course))
+    async def ready(self) -> None:
+        if self.course.durable:
+            DBOS.launch()
+
+    async def make_pair(self, pair: str) -> Doing:
+        """Delegation: a tool of one agent runs the other; a question and its answer are two messages."""
+        course, questions = self.course, self.course.hops // 2
+
+        async def ask_or_end(messages, info) -> ModelResponse:
+            course.asked()
+            asked = sum(isinstance(part, ToolReturnPart) for message in messages for part in message.parts)
+            return ModelResponse([TextPart(BODY) if asked == questions else ToolCallPart("ask", {"body": BODY})])
+
+        async def answer(messages, info) -> ModelResponse:
+            course.asked()
+            return ModelResponse([TextPart(BODY)])
+
+        answers = Agent(FunctionModel(answer), name=f"answers-{pair}", capabilities=self._durability())
+        asks = Agent(FunctionModel(ask_or_end), name=f"asks-{pair}", capabilities=self._durability())
 
         @asks.tool
         async def ask(ctx: RunContext[None], body: str) -> str:
             """Ask the other agent."""
             return (await answers.run(body, usage=ctx.usage)).output
 
-        return asks
+        async def play() -> int:
+            result = await asks.run(BODY, usage_limits=UsageLimits(request_limit=None))
+            parts = [part for message in result.all_messages() for part in message.parts]
+            return 2 * sum(isinstance(part, ToolReturnPart) for part in parts)
 
-    made = {f"pair-{pair}": make(pair) for pair in range(PAIRS)}
+        return self._kept(pair, play)
 
-    async def play(key: str) -> int:
-        result = await made[key].run(BODY, usage_limits=UsageLimits(request_limit=None))
-        return sum(isinstance(part, ToolReturnPart) for message in result.all_messages() for part in message.parts)
+    async def make_worker(self, task: str) -> Doing:
+        agent = self._agent(task)
 
-    play = _launched(course, play)
-    with course.measured():
-        ended = await asyncio.gather(*map(play, made))
-    return 2 * sum(ended)
+        async def run() -> int:
+            return (await agent.run(prompt_of(task))).output == FINAL
 
+        return self._kept(task, run)
 
-async def tasks(course: Course) -> int:
-    agents = {task: _agent(course, task) for task in [*course.tasks, *course.warm_up]}
+    async def create(self, numbers: Sequence[int]) -> Sequence[Agent]:
+        model = _fake(self.course)
+        return [Agent(model, tools=tools_of(number)) for number in numbers]
 
-    async def run(task: str) -> bool:
-        return (await agents[task].run(prompt_of(task))).output == FINAL
+    async def use(self, agent: Agent) -> bool:
+        return (await agent.run(USED_PROMPT)).output == FINAL
 
-    run = _launched(course, run)
-    await asyncio.gather(*map(run, course.warm_up))
-    with course.measured():
-        ended = await asyncio.gather(*map(run, course.tasks))
-    return sum(ended)
+    async def resume(self, task: str) -> bool:
+        """Under an id that is known already this waits for the workflow that DBOS has taken up."""
+        return bool(await self._under_id(task))
 
+    def _kept(self, key: str, run: Doing) -> Doing:
+        """The same, in the durable case as a workflow whose id is the key."""
+        self._runs[key] = run
+        return partial(self._under_id, key) if self.course.durable else run
 
-async def agents(course: Course) -> int:
-    model = _fake(course)
-    made = [Agent(model, tools=tools_of(-1))]
-    with course.measured():
-        made += [Agent(model, tools=tools_of(number)) for number in range(course.size)]
-        for agent in made[1:] if course.used else ():
-            await agent.run(USED_PROMPT)
-    return len(made) - 1
-
-
-async def restart(course: Course) -> int:
-    agent = _agent(course, "worker")
-
-    async def run(task: str) -> bool:
-        return (await agent.run(prompt_of(task))).output == FINAL
-
-    course.tell("opening")
-    run = _launched(course, run)
-
-    async def begin(task: str) -> bool:
-        course.tell("accepted", task)
-        return await run(task)
-
-    with course.measured():
-        # Under an id that is known already this waits for the workflow that DBOS has taken up.
-        ended = await asyncio.gather(*map(begin, course.tasks))
-    return sum(ended)
-
-
-def _agent(course: Course, name: str) -> Agent:
-    async def look_up(fact: str) -> str:
-        """Look a fact up."""
-        return await course.look_up(fact)
-
-    if course.durable:
-        look_up = DBOS.step(name=f"{name}-look_up")(look_up)
-    return Agent(_fake(course), name=name, tools=[look_up], capabilities=_durability(course))
-
-
-def _durability(course: Course) -> list[DBOSDurability]:
-    return [DBOSDurability()] if course.durable else []
-
-
-def _launched(course: Course, run):
-    """The function, in the durable case as a workflow whose id is its argument."""
-    if not course.durable:
-        return run
-    DBOS(
-        config={
-            "name": "race",
-            "system_database_url": f"sqlite:///{course.folder}/dbos.db",
-            "application_version": "1",
-            "executor_id": "race",
-            "log_level": "ERROR",
-            "run_admin_server": False,
-        }
-    )
-    workflow = DBOS.workflow(name="run")(run)
-    DBOS.launch()
-
-    async def under_id(key: str):
+    async def _under_id(self, key: str) -> int:
         with SetWorkflowID(key):
-            return await workflow(key)
+            return await self._run(key)
 
-    return under_id
+    def _agent(self, name: str) -> Agent:
+        async def look_up(fact: str) -> str:
+            """Look a fact up."""
+            return await self.course.look_up(fact)
+
+        if self.course.durable:
+            look_up = DBOS.step(name=f"{name}-look_up")(look_up)
+        return Agent(_fake(self.course), name=name, tools=[look_up], capabilities=self._durability())
+
+    def _durability(self) -> list[DBOSDurability]:
+        return [DBOSDurability()] if self.course.durable else []
 
 
 if __name__ == "__main__":
-    main(messages=messages, tasks=tasks, agents=agents, restart=restart)
+    main(PydanticAI)

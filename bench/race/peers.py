@@ -32,10 +32,10 @@ FLOOR = Entrant(
     name="floor",
     script="floor",
     how={
-        MESSAGES: "asyncio queues; a row on disk before each message is handed over; no model",
+        MESSAGES: "asyncio queues; a row on disk before each message is handed over",
         TASKS: "plain asyncio; each step's result on disk, by group commit with a sync, before the next begins",
         AGENTS: "an object in a dict, and a row on disk",
-        RESTART: "goes on after the last row of each task",
+        RESTART: "continues after the last row of each task",
     },
 )
 OURS = Entrant(
@@ -43,9 +43,10 @@ OURS = Entrant(
     script="ai_whisperer",
     distribution="ai-whisperer",
     how={
-        MESSAGES: "`send_mail_with_switch`: a mail and the mail that answers it, each handled by a task of its own",
+        MESSAGES: "`send_mail_with_switch`: a mail and the mail that answers it, each handled by a task of its own; "
+        "no model: `send_mail` from Python and `mailbox`, which reads it",
         TASKS: "`send_task`; every commit is synced; queue, journal and notifications as always",
-        AGENTS: "`create_agent`: checked, started, and on disk",
+        AGENTS: "`create_agent`: checked, tools too, started, announced, and on disk",
         RESTART: "opening the folder; the tool is `idempotent`, as else a call that may have been made is not repeated",
     },
 )
@@ -57,7 +58,7 @@ PEERS = (
         requirements=("autogen-core", "autogen-agentchat"),
         how={
             MESSAGES: "`send_message` in `SingleThreadedAgentRuntime` and the value that it returns; each handler "
-            "asks its model client",
+            "keeps a model context and asks its model client with it",
             TASKS: "`AssistantAgent`",
             AGENTS: "`AssistantAgent`",
         },
@@ -69,7 +70,8 @@ PEERS = (
         distribution="langgraph",
         requirements=("langgraph", "langchain", "langgraph-checkpoint-sqlite"),
         how={
-            MESSAGES: 'two nodes with `Command(goto=…)`, each asks its model; `AsyncSqliteSaver`, `durability="sync"`',
+            MESSAGES: "two nodes with `Command(goto=…)`, each asks its model with the messages of the state; "
+            '`AsyncSqliteSaver`, `durability="sync"`',
             TASKS: '`create_agent`; `AsyncSqliteSaver`, `durability="sync"`',
             AGENTS: "`create_agent`",
             RESTART: "`ainvoke(None)` on each thread",
@@ -95,7 +97,7 @@ PEERS = (
         how={
             MESSAGES: 'a `Team` whose leader delegates to its member; `AsyncSqliteDb`, `checkpoint="tool-batch"`',
             TASKS: '`Agent.arun`; `AsyncSqliteDb`, `checkpoint="tool-batch"`',
-            AGENTS: "`Agent`; tools are looked at in the first run",
+            AGENTS: "`Agent`, in memory; tools are looked at in the first run",
             RESTART: "`acontinue_run`",
         },
     ),
@@ -105,7 +107,8 @@ PEERS = (
         distribution="agent-framework-core",
         requirements=("agent-framework-core",),
         how={
-            MESSAGES: "two executors of a workflow, each asks its chat client; `FileCheckpointStorage`, without a sync",
+            MESSAGES: "two executors of a workflow, each with an `Agent` and its session, which is in the checkpoints; "
+            "`FileCheckpointStorage`, without a sync",
             TASKS: "`Agent`; durable: a workflow of two executors, model and tool, with `FileCheckpointStorage`, "
             "without a sync",
             AGENTS: "`Agent`",
@@ -118,7 +121,8 @@ PEERS = (
         distribution="pydantic-ai-slim",
         requirements=("pydantic-ai-slim", "dbos"),
         how={
-            MESSAGES: "delegation: a tool of one agent runs the other; `DBOSDurability` on SQLite",
+            MESSAGES: "delegation: a tool of one agent runs the other; `DBOSDurability` on SQLite "
+            "(DBOS advises PostgreSQL for production)",
             TASKS: "`Agent` with `FunctionModel`; `DBOSDurability` on SQLite, the tool a step",
             AGENTS: "`Agent`",
             RESTART: "`DBOS.launch`",
@@ -132,11 +136,11 @@ PEERS = (
         how={
             MESSAGES: "`transfer_to_agent` to the sub-agent and back; `DatabaseSessionService` on SQLite",
             TASKS: "`LlmAgent` in a `Runner`; `DatabaseSessionService` on SQLite, resumable app",
-            AGENTS: "`LlmAgent`; tools are looked at in the first run",
+            AGENTS: "`LlmAgent`, in memory; tools are looked at in the first run",
             RESTART: "`run_async` with the invocation's id",
         },
     ),
 )
 ENTRANTS = (FLOOR, OURS, *PEERS)
-HAVE_HANDLERS = ("floor", "autogen", "langgraph", "agent-framework")
-"""Those in which a message can go from function to function; elsewhere a model or an agent is always between."""
+HAVE_HANDLERS = ("floor", "AI Whisperer", "autogen", "langgraph", "agent-framework")
+"""Those in which a message can go without a model; elsewhere an agent and its model are always between."""

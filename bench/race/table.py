@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.probe import Sample
 from bench.race.course import IDEAL_SECONDS, STEPS
 from bench.race.peers import AGENTS, MESSAGES, RESTART, TASKS, Entrant
+from bench.race.reasons import NOT_KNOWN, REASONS
 
 Value = Callable[[Sample, int], float]
 """One value of a lap, of the sample and of the size."""
@@ -71,7 +72,19 @@ def repeated(lap: Sample, size: int) -> float:
 
 def of(name: str) -> Value:
     """The value of this name as it is."""
-    return lambda lap, _: lap[name]
+
+    def value(lap: Sample, size: int) -> float:
+        del size
+        return lap[name]
+
+    value.__name__ = name
+    return value
+
+
+RESTART_NOTE = (
+    "Finished steps are done again if their result was not on disk when the process was killed. What was under way "
+    "then is begun again by everybody; how much that is says how much was done at the same time, and is no rank."
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,8 @@ class Column:
     value: Value
     worst: bool = False
     over_floor: bool = False
+    compared: bool = True
+    """Whether more or less of it is better or worse at all."""
 
     @property
     def more_is_better(self) -> bool:
@@ -114,78 +129,91 @@ def columns(cells: Cells) -> dict[str, list[Column]]:
     sizes: dict[str, list[int]] = {}
     for workload, size in sorted(cells, key=lambda key: key[1]):
         sizes.setdefault(workload, []).append(size)
-    found: dict[str, list[Column]] = {MESSAGES: _message_columns(sizes)}
+    found = {MESSAGES: _message_columns(sizes)}
     for place in ("memory", "durable"):
         workload = f"tasks-{place}"
-        taken = sizes[workload]
+        taken = sizes.get(workload, [])
         found[f"{TASKS}, {place}"] = [
             *(Column(f"wall ÷ ideal @{size}", workload, size, wall) for size in taken),
             *(Column(f"CPU ms a task @{size}", workload, size, cpu_ms, over_floor=True) for size in taken),
-            Column(f"peak MB @{taken[-1]}", workload, taken[-1], peak_mb),
+            *(Column(f"peak MB @{size}", workload, size, peak_mb) for size in taken[-1:]),
             *(Column(f"tasks not done @{size}", workload, size, undone, worst=True) for size in taken),
             *(Column(f"calls repeated @{size}", workload, size, repeated, worst=True) for size in taken),
         ]
-    for what, title in (("made", "created"), ("used", "created, first task done")):
-        for size in sizes.get(f"agents-{what}", []):
-            made = found.setdefault(AGENTS, [])
-            made.append(Column(f"{title}: KB an agent @{size}", f"agents-{what}", size, kb, over_floor=True))
-            made.append(Column(f"{title}: CPU ms an agent @{size}", f"agents-{what}", size, cpu_ms, over_floor=True))
+    found[AGENTS] = [
+        Column(f"{title}: {unit} an agent @{size}", f"agents-{what}", size, value, over_floor=True)
+        for what, title in (("made", "created"), ("used", "created, first task done"))
+        for size in sizes.get(f"agents-{what}", [])
+        for unit, value in (("KB", kb), ("CPU ms", cpu_ms))
+    ]
     for size in sizes.get(RESTART, []):
         found[RESTART] = [
             Column(f"tasks lost of {size}", RESTART, size, of("tasks_lost"), worst=True),
             Column("steps never done", RESTART, size, of("steps_lost"), worst=True),
             Column(f"of {STEPS * size} steps: finished, done again", RESTART, size, of("steps_repeated"), worst=True),
-            Column("under way, done again", RESTART, size, of("steps_open_repeated"), worst=True),
+            Column("under way, begun again", RESTART, size, of("steps_open_repeated"), worst=True, compared=False),
             Column("CPU s to the first step", RESTART, size, of("first_step_cpu")),
             Column("wall s to the first step", RESTART, size, of("first_step_seconds")),
             Column("wall s after the imports", RESTART, size, of("opening_seconds")),
         ]
-    return found
+    return {title: shown for title, shown in found.items() if shown}
 
 
 def _message_columns(sizes: Mapping[str, Sequence[int]]) -> list[Column]:
     found = []
     for place in ("memory", "durable"):
-        for size in sizes[f"messages-{place}"]:
+        for size in sizes.get(f"messages-{place}", []):
             title = f"{place}: messages a CPU s"
             found.append(Column(title, f"messages-{place}", size, per_cpu_second, over_floor=True))
-            found.append(Column("not done", f"messages-{place}", size, undone, worst=True))
+            found.append(Column(f"{place}: not done", f"messages-{place}", size, undone, worst=True))
         bare = f"bare-{place}"
-        found += [Column(f"{place}, no model", bare, size, per_cpu_second) for size in sizes[bare]]
+        found += [
+            Column(f"{place}, no model: messages a CPU s", bare, size, per_cpu_second) for size in sizes.get(bare, [])
+        ]
     return found
 
 
+_SUMMARY = (
+    (MESSAGES, "memory: messages", "W1 messages a CPU s, memory"),
+    (MESSAGES, "durable: messages", "W1 messages a CPU s, durable"),
+    (MESSAGES, "memory, no model", "W1 messages a CPU s, no model, memory"),
+    (MESSAGES, "durable, no model", "W1 messages a CPU s, no model, durable"),
+    (f"{TASKS}, memory", "CPU ms", "W2 CPU ms a task @{}, memory"),
+    (f"{TASKS}, durable", "CPU ms", "W2 CPU ms a task @{}, durable"),
+    (f"{TASKS}, durable", "wall", "W2 wall ÷ ideal @{}, durable"),
+    (f"{TASKS}, durable", "peak", "W2 peak MB @{}, durable"),
+    (f"{TASKS}, durable", "tasks not done", "W2 tasks not done of {}, durable"),
+    (AGENTS, "created: KB", "W3 KB an agent, created"),
+    (AGENTS, "created: CPU", "W3 CPU ms an agent, created"),
+    (AGENTS, "created, first task done: KB", "W3 KB an agent, used"),
+    (AGENTS, "created, first task done: CPU", "W3 CPU ms an agent, used"),
+    (RESTART, "tasks lost", "W4 tasks lost of {}"),
+    (RESTART, "of", "W4 finished steps done again"),
+    (RESTART, "CPU s to", "W4 CPU s to the first step"),
+)
+"""What matters most: the table, how the heading begins there (the largest size is taken), and its heading here."""
+
+
 def summary(cells: Cells) -> list[Column]:
-    """One table of what matters most; sizes as in the race."""
+    """One table of what matters most, as far as it was run."""
     tables = columns(cells)
+    found = []
+    for title, heading, named in _SUMMARY:
+        made = [column for column in tables.get(title, []) if column.heading.startswith(heading)]
+        found += [replace(column, heading=named.format(f"{column.size:,}"), over_floor=False) for column in made[-1:]]
+    return found
 
-    def pick(table: str, heading: str, named: str) -> Column:
-        made = [column for column in tables[table] if column.heading.startswith(heading)][-1]
-        return Column(named, made.workload, made.size, made.value, worst=made.worst)
 
-    most = max(size for workload, size in cells if workload == "tasks-durable")
-    return [
-        pick(MESSAGES, "memory: messages", "W1 messages/CPU s, memory"),
-        pick(MESSAGES, "durable: messages", "W1 messages/CPU s, durable"),
-        pick(f"{TASKS}, memory", "CPU ms", f"W2 CPU ms/task @{most}, memory"),
-        pick(f"{TASKS}, durable", "CPU ms", f"W2 CPU ms/task @{most}, durable"),
-        pick(f"{TASKS}, durable", "wall", f"W2 wall ÷ ideal @{most}, durable"),
-        pick(f"{TASKS}, durable", "peak", f"W2 peak MB @{most}, durable"),
-        pick(f"{TASKS}, durable", "tasks not done", "W2 tasks not done, durable"),
-        pick(AGENTS, "created: KB", "W3 KB/agent, created"),
-        pick(AGENTS, "created, first task done: KB", "W3 KB/agent, used"),
-        pick(AGENTS, "created, first task done: CPU", "W3 CPU ms/agent, used"),
-        pick(RESTART, "tasks lost", "W4 tasks lost"),
-        pick(RESTART, "of", "W4 finished steps done again"),
-        pick(RESTART, "CPU s to", "W4 CPU s to the first step"),
-    ]
+def all_columns(cells: Cells) -> list[Column]:
+    """Those of all tables."""
+    return [column for shown in columns(cells).values() for column in shown]
 
 
 def ahead_of(name: str, shown: Sequence[Column], cells: Cells) -> list[str]:
-    """For each column in which others do better than this entrant, who they are."""
+    """For each column in which others do better than this entrant, who they are and why that is."""
     found = []
     for column in shown:
-        own = column.found(cells, name)
+        own = column.found(cells, name) if column.compared else None
         others = {other: column.found(cells, other) for other in cells[column.workload, column.size]}
         better = {
             other: value
@@ -197,8 +225,17 @@ def ahead_of(name: str, shown: Sequence[Column], cells: Cells) -> list[str]:
         }
         if own is not None and better:
             listed = ", ".join(f"{other} {short(value)}" for other, value in better.items())
-            found.append(f"- {column.heading}: {listed} ({name} {short(own)})")
+            why = REASONS.get((column.workload, column.value.__name__), NOT_KNOWN)
+            found.append(f"- {column.heading}: {listed} ({name} {short(own)}). {why}")
     return found
+
+
+def by_measure(entrants: Sequence[Entrant], shown: Sequence[Column], cells: Cells, versions: Mapping[str, str]) -> str:
+    """A row for each column, and a column for each entrant."""
+    titles = [f"{each.name} {versions.get(each.name, '')}".strip() for each in entrants]
+    lines = [["", *titles], ["---", *("---:" for _ in entrants)]]
+    lines += [[column.heading, *(column.shown(cells, each.name) for each in entrants)] for column in shown]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def markdown(entrants: Sequence[Entrant], shown: Sequence[Column], cells: Cells, versions: Mapping[str, str]) -> str:

@@ -39,6 +39,9 @@ KNOWN: Mapping[str, Any] = {
     "path": "MEMORY.md",
     "until": 4102444800.0,
     "olderThan": "30d",
+    "set": {"worker.description": "Another worker."},
+    "at": 2,
+    "runs": 1,
 }
 """Values that make sense, by the names of params; all others are made from their types."""
 
@@ -56,8 +59,7 @@ def all_params(method: Method[Any, Any], session_id: str) -> dict[str, Any]:
     for field in described.fields:
         name = field.encode_name
         values[name] = KNOWN[name] if name in KNOWN else _value(field.type, name)
-    if "sessionId" in values:
-        values["sessionId"] = session_id
+    values |= {name: session_id for name in ("sessionId", "otherSessionId") if name in values}
     return values
 
 

@@ -19,7 +19,7 @@ from ai_whisperer import AgentState, AsyncAgentSessionManager, Client, MailRecor
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.settings import Settings
-from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from tests.acceptance.raw_socket import frame
 from tests.acceptance.server_in_thread import ServerInThread
 from tests.simulation.stage import calls, play, prompt_of, results_of, round_of

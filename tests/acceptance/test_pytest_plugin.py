@@ -81,12 +81,73 @@ def test_with_a_misspelt_seed(team):
 """
 
 
+MISSPELT = """
+import pytest
+
+@pytest.mark.recording()
+def test_no_path(team): pass
+
+@pytest.mark.recording("x.wrec", "once")
+def test_two_places(team): pass
+
+@pytest.mark.recording("x.wrec", mode="all", ignore=["sytem"])
+def test_ignored(team): pass
+
+@pytest.mark.recording("x.wrec", mode="all", scrub="names")
+def test_scrub(team): pass
+
+@pytest.mark.recording("x.wrec", mode="all", ignore="system")
+def test_that_is_fine(team): pass
+"""
+
+
+def test_what_a_marker_cannot_mean_is_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_misspelt=MISSPELT)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
+    result.assert_outcomes(passed=1, errors=4)
+    result.stdout.fnmatch_lines(
+        [
+            "The marker `recording` of test_no_path: it takes the path of a recording, such as 'team.wrec', not ''",
+            "*test_two_places: it takes one path, and the rest by name, such as mode='once': not 'once'",
+            "*test_ignored: 'sytem' is nothing of a request that could be ignored. Did you mean 'system'?*",
+            "*test_scrub: scrub must be a function that is given each text, not 'names'.",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+UNUSED = """
+def test_with_an_answer_too_many(team):
+    team.says("clerk", "Hello.", "Never said.")
+    assert team.ask("clerk", "Hi.") == "Hello."
+
+def test_with_one_that_is_optional(team):
+    team.says("clerk", "Hello.")
+    team.says("clerk", "Never said.", optional=True)
+    assert team.ask("clerk", "Hi.") == "Hello."
+"""
+
+
+def test_an_answer_that_nobody_asks_for_fails_its_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=UNUSED)
+    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*test_shop.py, line 2: team.says('clerk', …) has 'Never said.'", "*optional=True*"])
+
+
 def test_a_newcomers_tests_run_and_what_fails_is_told(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(shop=SHOP, conftest=CONFTEST, test_shop=TESTS)
     pytester.maketxtfile(talk="clerk: Hi.\nexpect clerk is Hello.")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--strict-markers")
     result.assert_outcomes(passed=5, failed=1, errors=3)
-    result.stdout.fnmatch_lines(["*Not paid.*", "*what the team did*", "* clerk *pay*", "*was never asked for 1 of*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*Not paid.*",
+            "*what the team did*",
+            "*clerk called pay(invoice=*8*",
+            "nobody asked for what test_shop.py, line *'Never said.'",
+        ]
+    )
     result.stdout.fnmatch_lines(["*test_in_a_coroutine cannot be `async def`*"])
     result.stdout.fnmatch_lines(["*seeds of the marker `team` must be a whole number from 1 on, not 'many'*"])
     result.stdout.fnmatch_lines(["*test_with_a_misspelt_seed: A team has no setting 'sed'. Did you mean 'seed'? *"])

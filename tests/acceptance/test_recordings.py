@@ -105,6 +105,30 @@ def test_a_difference_ends_with_1_and_is_told_to_people_and_programs(recording: 
     assert run("replay", str(recording), *flags, "--ignore", "system").code == 0
 
 
+def test_one_that_cannot_be_read_does_not_keep_the_others_from_being_played(
+    recording: Path, tmp_path: Path, run: Run
+) -> None:
+    cut, other, newer = tmp_path / "cut.wrec", tmp_path / "other.wrec", tmp_path / "newer.wrec"
+    cut.write_bytes(recording.read_bytes()[:2000])
+    other.write_bytes(b"no recording")
+    newer.write_bytes(recording.read_bytes().replace(b'"format":1', b'"format":99', 1))
+    files = [str(each) for each in (cut, other, recording, newer)]
+    xml = tmp_path / "out.xml"
+    ran = run("replay", *files, "--junit", str(xml))
+    assert (ran.code, ran.err) == (1, "")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith(f"FAILED  {cut}: ") and "ends before its end" in lines[0]  # noqa: PT018
+    assert lines[1].startswith(f"FAILED  {other}: ") and "is not a recording" in lines[1]  # noqa: PT018
+    assert lines[2].startswith(f"ok      {recording}: 2 steps, ")
+    assert lines[3].startswith(f"FAILED  {newer}: ") and "Update AI Whisperer" in lines[3]  # noqa: PT018
+    assert lines[4:] == ["1 of 4 recordings played as expected."]
+    suites = ET.fromstring(xml.read_text(encoding="utf-8"))  # noqa: S314 - it is our own
+    assert [suite.get("failures") for suite in suites] == ["1", "1", "0", "1"]
+    told = run("replay", *files, "--json").json
+    assert [each["ok"] for each in told] == [False, False, True, False]
+    assert "ends before its end" in told[0]["error"]
+
+
 def test_an_update_rewrites_the_recording(recording: Path, tmp_path: Path, run: Run) -> None:
     agents = tmp_path / "agents"
     agents.mkdir()
@@ -219,7 +243,7 @@ def test_sessions_and_recordings_are_laid_side_by_side(recording: Path, folder: 
     same = run("compare", str(recording), "default", "--data", str(folder))
     assert (same.code, same.err) == (0, ""), same
     assert same.out.startswith("Answers: 2 are the same, 0 are not.")
-    assert run("compare", str(recording), str(recording), "--json").json["same"] is True
+    assert run("compare", str(recording), str(recording), "--json").json["is_same"] is True
     golden = Path(__file__).parents[1] / "unit" / "recordings" / "format-1.wrec"
     other = run("compare", str(recording), str(golden))
     assert (other.code, "writer: first difference at 4>writer/1" in other.out) == (1, True)
@@ -230,7 +254,7 @@ def test_a_session_is_forked_into_others(folder: Path, tmp_path: Path, run: Run)
     prompt.write_text("You are Anna.", encoding="utf-8")
     flags = ("--data", str(folder), "--set", f"ann.prompt=@{prompt}", "--set", "ann.limits.max_steps_per_task=7")
     ran = run("fork", "default", "--at", "2", *flags, "--runs", "2", "--as", "other", "--json")
-    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"]}
+    assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"], "effects": "ask"}
 
     async def definition() -> AgentDefinition:
         async with AsyncAgentSessionManager(folder, session_id="other-2", model="scripted", templates=()) as manager:

@@ -21,9 +21,9 @@ from ai_whisperer.errors import (
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.pruning import prune_all
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.testing.simulation import simulate
 from tests.acceptance.client_stage import StagedServer
 
 

@@ -28,11 +28,11 @@ from ai_whisperer.runtime.api.agent_log import AGENTS
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.committers import Before, Committed, InlineCommitter
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
 
 Scene = Callable[[SessionHost], Awaitable[None]]
 

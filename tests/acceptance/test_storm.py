@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,14 @@ def test_a_failure_is_told_written_replayed_and_kept(here: Path, capsys: pytest.
     assert "It went exactly as when the file was written." in again.out
     told = Told(capsys, "--replay", file, "--json")
     assert (told.code, json.loads(told.out)["exact"]) == (1, True)
+
+    never = json.loads((here / file).read_text())
+    never["schedule"]["faults"].append({"fault": "kill", "moment": "tool_began", "number": 1, "of": "pya"})
+    (here / "never.json").write_text(json.dumps(never))
+    assert (
+        "NOTE    it did not come to this: the process is killed when the 1st call of pya"
+        in Told(capsys, "--replay", "never.json").out
+    )
 
     mended = json.loads((here / file).read_text())
     mended["team"] = str(STORM / "invoice_locked.txt")
@@ -142,6 +152,89 @@ def test_a_storm_in_which_all_holds_leaves_with_0_and_tells_programs_too(
     assert list(here.iterdir()) == []
 
 
+INTERRUPTED = """
+import os
+import signal
+
+from ai_whisperer.storm import invariant
+
+talk = "agent ann\\nann: Hello."
+looked = []
+
+def answer(request):
+    return "Hello."
+
+@invariant
+def nothing_is_said(log):
+    with open("looked", "a+") as file:
+        file.write("x")
+        file.seek(0)
+        looked = len(file.read())
+    if looked in SIGNALS:
+        os.kill(os.getpid(), signal.SIGINT)
+    assert not log.answers("ann")
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_storm_that_is_interrupted_tells_and_keeps_what_it_has_found(
+    here: Path, capsys: pytest.CaptureFixture[str], jobs: int
+) -> None:
+    if jobs == 1:
+        (here / "team.py").write_text(INTERRUPTED.replace("SIGNALS", "{30}"))
+    else:  # the others do not hear it
+        (here / "team.py").write_text(INTERRUPTED.replace("os.getpid()", "os.getppid()").replace("SIGNALS", "{30}"))
+    before = signal.getsignal(signal.SIGINT)
+    ran = Told(capsys, "team.py", "--seeds", "10000", "--keep", "kept", "--jobs", str(jobs))
+    assert ran.code == 130
+    assert "Interrupted: this was found so far." in ran.out
+    assert int(re.search(r"team.py: ([\d,]+) universe", ran.out)[1].replace(",", "")) < 2_000  # type: ignore[index]
+    assert "FAILED  nothing_is_said: also without any fault" in ran.out
+    assert "storm-team-nothing_is_said.json" in ran.out
+    assert (here / "storm-team-nothing_is_said.json").exists()
+    assert (here / "kept").exists()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_third_interruption_ends_it_at_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once = "os.kill(os.getpid(), signal.SIGINT)"
+    (here / "team.py").write_text(INTERRUPTED.replace(once, "; ".join([once] * 3)).replace("SIGNALS", "{30}"))
+    ran = Told(capsys, "team.py", "--seeds", "10000")
+    assert (ran.code, ran.out) == (130, "")
+    assert (here / "looked").read_text() == "x" * 30
+
+
+BROKEN_TOOL = """
+from ai_whisperer import tool
+
+talk = "agent ann\\nann: Hello."
+BOOKED = {}
+
+@tool
+def book(room: str) -> str:
+    "Book a room."
+    return BOOKED[room]
+
+def answer(request):
+    from ai_whisperer.testing import call
+    return ANSWER
+"""
+
+
+def test_a_tool_that_raises_is_told_as_what_it_is(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    always = "call('book', room='7')"
+    (here / "team.py").write_text(BROKEN_TOOL.replace("ANSWER", always))
+    ran = Told(capsys, "team.py", "--seeds", "5")
+    assert ran.code == 1
+    assert "no task is completed, though nothing goes wrong" in ran.err
+    assert "A tool failed: book raised KeyError: '7' (team.py, line 10)." in ran.err
+    assert "step" not in ran.err
+    (here / "team.py").write_text(BROKEN_TOOL.replace("ANSWER", f"{always} if len(request.turns) == 1 else 'Done.'"))
+    ran = Told(capsys, "team.py", "--seeds", "5")
+    note = "NOTE    a tool failed, and its model was told: book raised KeyError: '7' (team.py, line 10): in 5 universes"
+    assert (ran.code, note in ran.out) == (0, True), ran.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -149,6 +242,8 @@ def test_a_storm_in_which_all_holds_leaves_with_0_and_tells_programs_too(
         (("none.txt",), "There is no team in none.txt: No such file or directory"),
         (("talk.txt", "--faults", "kils"), "'kils' is no kind of fault. Did you mean 'kills'?"),
         (("talk.txt",), "talk.txt, line 2: 'agnt' is nothing that a line can begin with. Did you mean 'agent'?"),
+        (("talk.txt", "--faults", ""), "--faults names no kind of fault. There are models, tools"),
+        (("--replay", "x.json", "--seeds", "5", "--faults", "kills"), "so --seeds, --faults would change nothing"),
         (("--replay", "talk.txt"), "talk.txt is no schedule of a storm: it is not JSON"),
     ],
 )

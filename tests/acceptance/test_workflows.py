@@ -8,7 +8,7 @@ from ai_whisperer import AgentState, TaskState
 from ai_whisperer.domain.conversation import AnswerTurn, UserTurn
 from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.tasks import TaskKind, TaskRecord
-from ai_whisperer.testing.simulation import EPOCH
+from ai_whisperer.simulation.loop import EPOCH
 from tests.acceptance.workflow_stage import WORKFLOWS, Outcome, calm, over_crash
 from tests.effort import some
 

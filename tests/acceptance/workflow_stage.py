@@ -24,9 +24,9 @@ from ai_whisperer.domain.tasks import StepKind
 from ai_whisperer.examples.tools import combine_and_test, read_feedback
 from ai_whisperer.models.base import ModelRequest, StreamEvent
 from ai_whisperer.models.scripted import ScriptedModel
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import EPOCH, VirtualClock, simulate
 from ai_whisperer.store.sqlite import SqliteStore
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
 from ai_whisperer.tools.function import AnyFunction
 from stage import RULES
 

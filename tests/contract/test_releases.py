@@ -14,11 +14,11 @@ from ai_whisperer.domain.conversation import ToolTurn
 from ai_whisperer.domain.tasks import StepState, TaskState
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.committers import InlineCommitter
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.sqlite.opening import database_version, latest_version
-from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.function import AnyFunction
 
 RELEASES = sorted(Path(__file__).with_name("releases").glob("schema_*.sql"))

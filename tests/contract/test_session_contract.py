@@ -13,8 +13,9 @@ from msgspec.structs import asdict, replace
 from ai_whisperer.core.attachments import records_of
 from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.attachments import Attachment
-from ai_whisperer.domain.conversation import Usage
+from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.events import EventRecord
+from ai_whisperer.domain.forks import Fork, RecordedCall
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import USER, MailState
@@ -41,6 +42,15 @@ from tests.contract.conftest import Run
 from tests.contract.records import a_compacted_thread, agent, mail, task, tell, unit_with
 
 TIMER = TimerRecord(session_id="s", id="wake:alice", agent_id="alice", kind=TimerKind.WAKE, due_at=9.0)
+FORK = Fork(
+    session_id="s",
+    source="other",
+    at=7,
+    since=8,
+    paths={"t": "2>alice"},
+    made={"2>alice": 1},
+    calls=[RecordedCall(key="2>alice/1", digest="d", result=ToolResult(content="paid"))],
+)
 LOCK = LockRecord(
     session_id="s", name="report", token=3, agent_id="alice", task_id="t1", expires_at=2.0, holder="alice"
 )
@@ -93,6 +103,7 @@ def a_row_in_every_table(session_id: str) -> Unit:
         QuestionRecord(session_id=session_id, id="t1.3", agent_id="alice", task_id="t1", question="?", schema={})
     )
     unit.put_lock(replace(LOCK, session_id=session_id))
+    unit.insert_fork(replace(FORK, session_id=session_id))
     unit.insert_event(EventRecord(session_id=session_id, id="e", name="tick", sender="user", cause="test"))
     unit.put_schedule(replace(SCHEDULE, session_id=session_id))
     unit.put_room(
@@ -140,6 +151,23 @@ def test_a_session_is_read_back_the_same_and_nobody_makes_it_again(run: Run) -> 
             await store.submit(unit)
         assert await store.session("s") == session()
         assert await store.sessions("ann", limit=9) == [listed(session())]
+
+    run(scenario)
+
+
+def test_what_a_fork_does_not_repeat_is_read_back_the_same_and_kept_once(run: Run) -> None:
+    async def scenario(store: Store) -> None:
+        assert (await store.load("s")).fork is None
+        unit = Unit()
+        unit.insert_fork(FORK)
+        await store.submit(unit)
+        assert (await store.load("s")).fork == FORK
+        assert (await store.load("other")).fork is None
+        unit = Unit()
+        unit.insert_fork(replace(FORK, at=9))
+        with pytest.raises(StoreRefusedError):
+            await store.submit(unit)
+        assert (await store.load("s")).fork == FORK
 
     run(scenario)
 

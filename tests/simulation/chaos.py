@@ -15,9 +15,9 @@ from ai_whisperer import AsyncAgentSessionManager, WhispererError
 from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.models.base import Model
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
 from tests.simulation.people import People
 from tests.simulation.promises import check
 from tests.simulation.provider import CrowdedProvider

@@ -18,8 +18,8 @@ from ai_whisperer import AsyncAgentSessionManager, ToolContext, WhispererError, 
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.tools.function import Tool
 from tests.simulation.stage import call, opened, prompt_of, results_of, round_of
 

@@ -12,7 +12,7 @@ from ai_whisperer import AgentState, AsyncAgentSessionManager
 from ai_whisperer.core.blame import LONGEST_REST_SECONDS
 from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import AnswerError, LockNotHeldError, QueueFullError, StateError
-from ai_whisperer.testing.simulation import VirtualClock
+from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.tools.registry import COORDINATION_TOOLS
 from tests.simulation.promises import TREE_CANCELLED, check_now
 from tests.simulation.world import AGENTS, ALWAYS_ASKS, EVENTS, LOCKS, STEERING, World

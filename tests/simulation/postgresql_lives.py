@@ -10,7 +10,7 @@ import asyncio
 import random
 import selectors
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -19,12 +19,12 @@ from asyncpg import Connection
 from asyncpg.prepared_stmt import PreparedStatement
 
 from ai_whisperer.errors import StoreInUseError
+from ai_whisperer.simulation.loop import RealFiles, SimulationLoop, SimulationStalledError
 from ai_whisperer.store.base import Store
 from ai_whisperer.store.postgresql import lane, pool
 from ai_whisperer.store.postgresql.lane import Lane
 from ai_whisperer.store.postgresql.pool import Readers
 from ai_whisperer.store.postgresql.store import PostgresqlStore
-from ai_whisperer.testing.simulation import SimulationLoop, SimulationStalledError
 from tests.simulation.chaos import Chaos
 
 _SLOWEST_COMMIT_SECONDS = 0.05
@@ -53,32 +53,17 @@ class DatabaseLoop(SimulationLoop):
             super().idle(timeout)
 
 
-class _RealSelector(selectors.BaseSelector):
+class _RealSelector(RealFiles):
     """Tells of real sockets; waiting is the passing of virtual time, unless a database is at work."""
 
     def __init__(self, loop: DatabaseLoop) -> None:
+        super().__init__()
         self._loop = loop
-        self._real = selectors.DefaultSelector()
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
-
-    def close(self) -> None:
-        self._real.close()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        events = self._real.select(0)
+        events = self.real.select(0)
         if not events and not self._loop.has_ready and self._loop.waiting:
-            events = self._real.select(_LONGEST_ANSWER_SECONDS)
+            events = self.real.select(_LONGEST_ANSWER_SECONDS)
             if not events:
                 raise SimulationStalledError
         self._loop.idle(0 if events else timeout)

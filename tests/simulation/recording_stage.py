@@ -9,8 +9,8 @@ from typing import Any
 from ai_whisperer import AsyncAgentSessionManager, tool
 from ai_whisperer.replay.recording import Recording, Rerun, record, replayed
 from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.function import AnyFunction
 from tests.simulation.stage import Say, Scenario, opened
 

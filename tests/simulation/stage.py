@@ -15,9 +15,9 @@ from ai_whisperer.domain.conversation import Answer, AnswerTurn, ToolCall, ToolT
 from ai_whisperer.models.base import Model, ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.function import AnyFunction
 
 Say = Callable[[ModelRequest], Answer | str]

@@ -9,8 +9,8 @@ import pytest
 
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.limits.trees import Trees
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from tests.effort import some
 from tests.simulation.day import CRASHING, Day, nap, say
 from tests.simulation.residue import residue_of

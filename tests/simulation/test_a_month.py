@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from tests.simulation import month
 from tests.simulation.month import Month, Provider, read_page
 from tests.simulation.residue import residue_of

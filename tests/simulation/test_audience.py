@@ -24,8 +24,8 @@ from ai_whisperer.server.feeds import Feeds
 from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.server.outbox import CLOSED_AS_FENCED, Outbox
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.simulation import simulate
 
 SEEDS = 150
 _TOLD = re.compile(rb'"seq":(\d+),')

@@ -17,10 +17,10 @@ from ai_whisperer.errors import ModelRateLimitError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.runtime.life import recovery
 from ai_whisperer.runtime.life.trial_turn import TrialTurn
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import EPOCH, VirtualClock, simulate
 from ai_whisperer.store.base import SessionSnapshot, Store
 from ai_whisperer.store.sqlite.store import SqliteStore
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
 from tests.effort import some
 from tests.simulation.stage import call, opened, round_of
 

@@ -20,8 +20,8 @@ from ai_whisperer.errors import LockNotHeldError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.session.clock import SessionClock
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import EPOCH, VirtualClock, simulate
 from tests.simulation.stage import call, opened, play, prompt_of, round_of
 
 HOUR = 3600.0

@@ -16,9 +16,9 @@ from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.errors import ClosedError, StoreCorruptError, StoreInUseError
 from ai_whisperer.models.base import Finished, ModelRequest, StreamEvent, TextDelta
 from ai_whisperer.models.scripted import FunctionModel
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.store.sqlite import SqliteStore
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import VirtualClock, simulate
 from ai_whisperer.tools.mcp.servers import McpServers
 from tests.simulation.stage import call, opened, results_of, round_of
 

@@ -17,10 +17,10 @@ from ai_whisperer.server.frames import NotificationFrames
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.metrics import Metrics
 from ai_whisperer.settings import LOCAL, Settings
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.base import Store
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
 from tests.simulation.test_audience import FakeSocket
 
 Call = tuple[str, dict[str, Any]]

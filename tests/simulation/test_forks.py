@@ -41,7 +41,7 @@ def test_a_number_in_the_middle_of_a_step_is_refused_with_the_nearest_that_work(
         match=rf"cannot be forked at {begun.seq}: .* The nearest numbers that work: {before} and {after}\.",
     ):
         taken(store, begun.seq)
-    with pytest.raises(RecordingError, match="or beyond its log"):
+    with pytest.raises(RecordingError, match="its log ends at "):
         taken(store, 99_999)
     assert taken(store, points[10]).header.last == points[10]
 
@@ -121,3 +121,27 @@ def test_a_session_is_forked_before_what_cannot_be_recorded() -> None:
         await manager.delete_agent("ann")
 
     assert taken(lived(work, say=lambda _: "done"), 2).header.last == 2
+
+
+def test_no_agent_of_a_fork_waits_for_a_tool_that_only_another_was_granted(tmp_path: Path) -> None:
+    async def work(manager: AsyncAgentSessionManager) -> None:
+        await manager.create_agent("ann", {"prompt": "p"})
+        await manager.create_agent("ben", {"prompt": "p", "tools": ["write_file"]})
+        await manager.run_task("ann", "Begin.")
+
+    store = lived(work, say=lambda _: "done")
+    file = tmp_path / "fork.zip"
+    write_fork(taken(store, fork_points(recorded(store).entries)[-1]), file)
+    import_into_folder(tmp_path / "data", file, session_id="fork")
+
+    async def missing() -> dict[str, tuple[str, ...]]:
+        async with AsyncAgentSessionManager(
+            tmp_path / "data",
+            session_id="fork",
+            tools=TOOLS,
+            model_factory=lambda _: FunctionModel(lambda _: "done"),
+            templates=(),
+        ) as manager:
+            return {agent.agent_id: agent.missing_tools for agent in manager.list_agents()}
+
+    assert asyncio.run(missing()) == {"ann": (), "ben": ()}

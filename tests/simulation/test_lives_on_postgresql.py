@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 
 import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
-from ai_whisperer.runtime.session.decision import Decision
 from tests.planted import Caught, search, searched
 from tests.postgresql import Server
 from tests.simulation.chaos import failure_in
+from tests.simulation.plants import acknowledge_before_the_commit
 from tests.simulation.postgresql_lives import PostgresqlLives
 
 RUNS = int(os.environ.get("WHISPERER_TEST_POSTGRESQL_LIVES", "2"))
@@ -39,15 +38,7 @@ def test_random_lives_keep_every_promise(postgresql_server: Server) -> None:
 def test_an_acknowledgement_before_the_commit_is_caught(
     postgresql_server: Server, monkeypatch: pytest.MonkeyPatch, caught: Caught
 ) -> None:
-    submit = Decision.submit
-
-    def at_once(self: Decision) -> asyncio.Future[None]:
-        submit(self)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    monkeypatch.setattr(Decision, "submit", at_once)
+    acknowledge_before_the_commit(monkeypatch)
     seeds = searched(_SEEDS_FOR_A_PLANTED_BUG, shows_at=6)
     found = search(seeds, lambda seed: failure_of(seed, postgresql_server), caught)
     assert found, f"it was not caught up to seed {_SEEDS_FOR_A_PLANTED_BUG}"

@@ -9,7 +9,7 @@ import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, Notification
 from ai_whisperer.errors import ClosedError, InvalidInputError
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.loop import simulate
 from tests.simulation.stage import opened, play
 
 

@@ -12,8 +12,8 @@ from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.domain.tasks import TaskState
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from tests.simulation.stage import call, opened, play, prompt_of, round_of, until
 
 LIMITED = {"limits": {"max_concurrent_tasks": 2}}

@@ -17,7 +17,7 @@ from ai_whisperer.domain.tasks import Budget, TaskRecord
 from ai_whisperer.errors import ModelRateLimitError, ModelUnavailableError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.loop import simulate
 from tests.simulation.provider import ACCOUNT, DOWN, CrowdedProvider, ended, now
 from tests.simulation.stage import Scenario, call, opened, play, prompt_of, round_of, until
 

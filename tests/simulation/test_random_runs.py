@@ -54,6 +54,7 @@ from ai_whisperer.store.sqlite import SqliteStore, queries
 from ai_whisperer.tools.function import Tool
 from tests.planted import Caught, search, searched
 from tests.simulation.chaos import Chaos, failure_of
+from tests.simulation.plants import acknowledge_before_the_commit
 from tests.simulation.world import Call, World
 
 SEEDS = int(os.environ.get("WHISPERER_SIMULATION_SEEDS", "40"))
@@ -119,18 +120,6 @@ def test_a_seed_replays_exactly() -> None:
 
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-
-
-def acknowledge_before_the_commit(patch: pytest.MonkeyPatch) -> None:
-    submit = Decision.submit
-
-    def at_once(self: Decision) -> asyncio.Future[None]:
-        submit(self)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    patch.setattr(Decision, "submit", at_once)
 
 
 def forget_answers(patch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.errors import ModelRefusedError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from tests.simulation.provider import now
 from tests.simulation.stage import Scenario, opened
 

@@ -21,7 +21,7 @@ from ai_whisperer.replay.recording.blotting import blotted
 from ai_whisperer.replay.recording.format import Entry
 from ai_whisperer.replay.recording.rows import read_rows
 from ai_whisperer.replay.recording.taking import Taking
-from ai_whisperer.testing.disk import SimulatedDisk
+from ai_whisperer.simulation.disk import SimulatedDisk
 from tests.simulation.chaos import Chaos
 from tests.simulation.world import World
 

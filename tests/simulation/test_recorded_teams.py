@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,19 @@ def test_a_recording_that_is_not_there_and_a_mode_that_is_none_are_explained(tmp
     (tmp_path / "bad.wrec").write_text("nothing")
     with pytest.raises(RecordingError):
         Team(folder=tmp_path, recording="bad.wrec")
+
+
+def test_tools_may_be_provided_in_another_order(tmp_path: Path) -> None:
+    def bake(bread: str) -> str:
+        """Bake."""
+        return bread
+
+    def play(mode: str, *tools: Callable[[str], str]) -> str:
+        with Team(words=lambda _: "Done.", tools=tools, recording=Playback(tmp_path / "r.wrec", mode)) as team:
+            team.agent("clerk")
+            return str(team.ask("clerk", "Go."))
+
+    pay = Shop().pay
+    assert play("all", pay, bake) == play("none", bake, pay) == "Done."
+    with pytest.raises(NotRecordedError, match="the tools differ"):
+        play("none", bake)

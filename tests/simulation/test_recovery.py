@@ -16,11 +16,11 @@ from ai_whisperer.domain.mail import MailState
 from ai_whisperer.domain.tasks import StepState
 from ai_whisperer.errors import ClosedError, ModelRateLimitError, StoreFailedError, StoreRefusedError
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.store.sqlite.committers import InlineCommitter
-from ai_whisperer.testing.disk import SimulatedDisk
 from ai_whisperer.testing.faulty_vfs import FaultyVFS
-from ai_whisperer.testing.simulation import simulate
 from tests.simulation.stage import call, calls, opened, play, play_over_crash, results_of, round_of, until
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from ai_whisperer import AsyncAgentSessionManager, TaskState, tool
 from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.models.base import ModelRequest
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 from ai_whisperer.store.sqlite import SqliteStore
-from ai_whisperer.testing.simulation import VirtualClock, simulate
 from tests.simulation.stage import Say, Scenario, call, opened, prompt_of, round_of, until
 
 

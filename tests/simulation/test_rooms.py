@@ -12,7 +12,7 @@ from ai_whisperer.domain.rooms import RoomKind
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import ScriptedModel
 from ai_whisperer.models.scripted_rules import Rule
-from ai_whisperer.testing.simulation import EPOCH
+from ai_whisperer.simulation.loop import EPOCH
 from tests.simulation.room_stage import MEMBERS, group, lines_of, said, silence, told
 from tests.simulation.stage import play, prompt_of
 

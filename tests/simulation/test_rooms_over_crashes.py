@@ -11,8 +11,8 @@ from ai_whisperer.core.blame import MOST_STARTS
 from ai_whisperer.domain.conversation import UserTurn
 from ai_whisperer.domain.rooms import MessageRecord
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from tests.effort import spread
 from tests.simulation.room_stage import MEMBERS, lines_of, said, silence, told
 from tests.simulation.stage import opened, play_over_crash, prompt_of

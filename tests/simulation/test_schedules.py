@@ -23,7 +23,7 @@ from ai_whisperer.errors import (
     UnknownAgentError,
     UnknownScheduleError,
 )
-from ai_whisperer.testing.simulation import EPOCH, VirtualClock
+from ai_whisperer.simulation.loop import EPOCH, VirtualClock
 from tests.simulation.stage import names_of, opened, play, play_over_crash
 
 HOUR = 3600.0

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, TaskState
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import EPOCH, VirtualClock, simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import EPOCH, VirtualClock, simulate
 from tests.effort import some, spread
 from tests.simulation.stage import opened
 

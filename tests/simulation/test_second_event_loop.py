@@ -14,7 +14,7 @@ from ai_whisperer.errors import ClosedError
 from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.session.kernel import Kernel
-from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 
 from .remembered import remembered, stored
 from .stage import call, prompt_of, round_of

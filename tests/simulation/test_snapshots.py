@@ -10,8 +10,8 @@ from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.domain.snapshot import LinkKind
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from tests.simulation.stage import call, opened, play, play_over_crash, prompt_of, round_of
 
 

@@ -11,7 +11,7 @@ from ai_whisperer import AsyncAgentSessionManager, TaskState
 from ai_whisperer.errors import ModelTimeoutError
 from ai_whisperer.models.base import ALIVE, Finished, TextDelta
 from ai_whisperer.runtime.agents.stall import StallWatch
-from ai_whisperer.testing.simulation import SimulationLoop, simulate
+from ai_whisperer.simulation.loop import SimulationLoop, simulate
 from tests.simulation.stage import play
 from tests.simulation.test_model_faults import GOOD, Event, StreamModel, with_model
 

@@ -21,9 +21,9 @@ from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.runtime.agents import agent as agent_session
 from ai_whisperer.runtime.agents.agent import LiveAgent
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import SimulationLoop, VirtualClock
 from ai_whisperer.store.sqlite import SqliteStore
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import SimulationLoop, VirtualClock
 from tests.planted import Caught
 from tests.simulation.stage import prompt_of
 

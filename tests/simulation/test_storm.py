@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from msgspec.structs import replace
 
 from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState
 from ai_whisperer.errors import StormError
-from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.sqlite import SqliteStore
 from ai_whisperer.storm.faults import (
@@ -34,6 +32,8 @@ from ai_whisperer.storm.injecting import FaultyTool
 from ai_whisperer.storm.sources import team_in
 from ai_whisperer.storm.storming import Storm, Terms, run_storm
 from ai_whisperer.storm.universe import EXPECTED, RESTLESS, run_universe
+from tests.planted import Caught, SignedSearch, search
+from tests.simulation.plants import acknowledge_before_the_commit
 from tests.simulation.storm_stage import INVOICE, LOCKED, REPORT, TEAM, universe, written
 
 TWICE = "no_invoice_is_paid_twice"
@@ -208,18 +208,6 @@ def _invariant(function: Callable[[Any], object]) -> Any:
     return Invariant(name="seen", function=function)
 
 
-def acknowledge_before_the_commit(patch: pytest.MonkeyPatch) -> None:
-    submit = Decision.submit
-
-    def at_once(self: Decision) -> asyncio.Future[None]:
-        submit(self)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    patch.setattr(Decision, "submit", at_once)
-
-
 def repeat_every_tool_call_after_a_crash(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FaultyTool, "may_repeat", lambda *_: True)
 
@@ -243,26 +231,32 @@ def leave_calls_open(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Unit, "put_step", without_results)
 
 
-@pytest.mark.parametrize(
-    ("plant", "broken"),
-    [
+PLANTED = {
+    plant.__name__: (plant, sign)
+    for plant, sign in (
         (acknowledge_before_the_commit, "what_was_accepted_is_not_lost"),
         (repeat_every_tool_call_after_a_crash, "no_effect_happens_twice"),
         (forget_at_a_start_what_was_done, "no_finished_step_is_repeated"),
         (leave_calls_open, "what_has_ended_has_no_open_step"),
-    ],
-)
-def test_a_bug_that_is_planted_into_the_runtime_is_caught(
-    plant: Callable[[pytest.MonkeyPatch], None], broken: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    )
+}
+
+
+@pytest.mark.planted("storms", unit="seed")
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_caught_by_its_sign(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caught: Caught
 ) -> None:
+    plant, sign = PLANTED[name]
     storm = Storm(written(tmp_path), Terms(kinds=(FaultKind.KILLS,)))
     plant(monkeypatch)
-    for seed in range(200):
-        found = [violation.invariant for violation in storm.outcome(storm.schedule(seed)).violations]
-        if broken in found:
-            print(f"{plant.__name__}: caught at seed {seed}")
-            return
-    pytest.fail(f"{plant.__name__} was not caught in 200 universes")
+
+    def failure_of(seed: int) -> str | None:
+        found = storm.outcome(storm.schedule(seed)).violations
+        return "; ".join(sorted(f"{each.invariant}: {each.message}" for each in found)) or None
+
+    signed = SignedSearch(sign, failure_of)
+    assert search(range(200), signed.failure_of, caught), f"{name} was not caught in 200 universes {signed.told}"
 
 
 def test_an_interleaving_that_matters_is_found_and_kept(tmp_path: Path) -> None:

@@ -452,8 +452,8 @@ def test_a_wait_whose_time_ran_out_while_the_process_was_down_ends_at_the_start(
 
 
 def test_a_task_that_only_waits_is_not_counted_out_by_many_deaths() -> None:
-    from ai_whisperer.testing.disk import SimulatedDisk
-    from ai_whisperer.testing.simulation import VirtualClock, simulate
+    from ai_whisperer.simulation.disk import SimulatedDisk
+    from ai_whisperer.simulation.loop import VirtualClock, simulate
     from tests.simulation.stage import opened
 
     disk = SimulatedDisk(0)

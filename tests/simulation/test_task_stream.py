@@ -29,7 +29,7 @@ from ai_whisperer.domain.tasks import StepKind, StepRecord, StepState, TaskState
 from ai_whisperer.errors import ClosedError, ModelServerError, TaskEndedError, UnknownTaskError
 from ai_whisperer.models.base import Finished, ModelRequest, ReasoningDelta, StreamEvent, TextDelta
 from ai_whisperer.runtime.agents.stream_teller import StreamTeller
-from ai_whisperer.testing.simulation import VirtualClock
+from ai_whisperer.simulation.loop import VirtualClock
 from tests.contract.records import task as task_record
 
 from .stage import call, play, play_over_crash, prompt_of, round_of

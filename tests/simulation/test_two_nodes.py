@@ -18,7 +18,6 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 from ai_whisperer.cluster import judging
 from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.domain.nodes import Seen
-from ai_whisperer.runtime.session.decision import Decision
 from ai_whisperer.server.held_sessions import HeldSessions
 from ai_whisperer.store.base import SessionSnapshot
 from ai_whisperer.store.postgresql.lane import Fence
@@ -30,6 +29,7 @@ from tests.simulation.hosts.faults import Kind, drawn
 from tests.simulation.hosts.server import Database
 from tests.simulation.hosts.tables import HoldError, NodeTables
 from tests.simulation.hosts.wire import Connection
+from tests.simulation.plants import acknowledge_before_the_commit
 
 RUNS = int(os.environ.get("WHISPERER_TEST_TWO_NODES_RUNS", "6"))
 FIRST_SEED = int(os.environ.get("WHISPERER_TEST_TWO_NODES_SEED", "0"))
@@ -133,18 +133,6 @@ def free_the_placement_before_the_last_commit(patch: pytest.MonkeyPatch) -> None
         await let_go(self, session_id, grace_seconds=grace_seconds)
 
     patch.setattr(HeldSessions, "let_go", sooner)
-
-
-def acknowledge_before_the_commit(patch: pytest.MonkeyPatch) -> None:
-    submit = Decision.submit
-
-    def at_once(self: Decision) -> asyncio.Future[None]:
-        submit(self)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    patch.setattr(Decision, "submit", at_once)
 
 
 def send_a_group_twice(patch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from ai_whisperer import AgentState, AsyncAgentSessionManager
 from ai_whisperer.domain.conversation import Answer, Usage
 from ai_whisperer.errors import ModelError, ModelServerError
 from ai_whisperer.models.base import ModelRequest
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from tests.simulation.stage import Say, Scenario, opened, play, until
 
 SPENT = Answer(text="done", usage=Usage(input_tokens=50, output_tokens=50, cost_usd=0.5))

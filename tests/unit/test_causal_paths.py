@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ai_whisperer.replay.recording.paths import Paths, causal_id, is_drawn
+from ai_whisperer.core.causal_paths import Paths, causal_id, is_drawn
 
 TASK, MAIL, OTHER = "0" * 23 + "1", "0" * 23 + "2", "0" * 23 + "3"
 

@@ -13,9 +13,9 @@ from ai_whisperer.runtime.session.kernel import Kernel
 from ai_whisperer.server.collector import settle_collector
 from ai_whisperer.server.host import SessionHost
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.simulation.disk import SimulatedDisk
+from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.testing.simulation import simulate
 
 
 @pytest.fixture(autouse=True)

@@ -85,7 +85,7 @@ def test_what_is_done(text: str, expected: lines.Line) -> None:
     ],
 )
 def test_what_is_expected(text: str, kind: type[lines.Expect], fields: dict[str, object]) -> None:
-    line = only(text)
+    _, line = parse_script(f"ann: hi\n{text}").lines
     assert type(line) is kind
     assert {name: getattr(line, name) for name in fields} == fields
 
@@ -100,7 +100,7 @@ def test_texts_go_on_in_indented_lines_and_keep_their_own_indentation() -> None:
 
 
 def test_quotation_marks_keep_what_is_expected_together() -> None:
-    line = only('expect ann contains "done within 5s"')
+    _, line = parse_script('ann: hi\nexpect ann contains "done within 5s"').lines
     assert isinstance(line, lines.ExpectAnswer)
     assert (line.wanted, line.within) == (Wanted(Comparison.CONTAINS, "done within 5s"), None)
 
@@ -150,6 +150,16 @@ def test_how_texts_are_compared(comparison: Comparison, wanted: str, text: str, 
         ("expect ann contains", "say what it contains"),
         ("expect ann matches (", "'(' is no regular expression"),
         ("expect ann finl contains so", "'finl' is no channel. Did you mean 'final'?"),
+        ("ann: hi\nexpect anne contains so", "line 2: nothing was said to anne before. Did you mean 'ann'?"),
+        ("ann: hi\nexpect ann.final contains so", "Did you mean 'ann final'?"),
+        ("expect no ann contains so", "line 1: nothing was said to ann before. Say something first: `ann: …`"),
+        ("expect ann fails", "nothing was said to ann before"),
+        (
+            "agent ann\nagent ben promt=x",
+            "line 2: the agent definition is not valid: unknown field `promt`. Did you mean",
+        ),
+        ("agent ann limits=many", "line 1: the agent definition is not valid: `limits` "),
+        ("agent ann prompt=x\n  You are Ann.", "line 1: ann has two prompts"),
         ("expect ann state is idel", "'idel' is no state. Did you mean 'idle'?"),
         ("expect ann state", "'' is no state"),
         ("expect ann contains so within soon", "'soon' is not a length of time"),
@@ -199,10 +209,10 @@ def test_two_files_of_tools_need_two_names(tmp_path: Path) -> None:
 
 
 def test_a_mark_of_the_byte_order_and_values_that_are_deep_are_no_trouble(tmp_path: Path) -> None:
-    (tmp_path / "talk.txt").write_text(f"\ufeffagent ann x={'[' * 50_000}\n", encoding="utf-8")
+    (tmp_path / "talk.txt").write_text(f"\ufeffagent ann prompt={'[' * 50_000}\n", encoding="utf-8")
     (line,) = read_script(tmp_path / "talk.txt").lines
     assert isinstance(line, lines.CreateAgent)
-    assert line.config["x"] == "[" * 50_000
+    assert line.config["prompt"] == "[" * 50_000
 
 
 def test_the_outcome_as_xml() -> None:

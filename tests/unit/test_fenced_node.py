@@ -15,7 +15,7 @@ from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.outbox import CLOSED_AS_FENCED
 from ai_whisperer.server.pruning import prune_all
 from ai_whisperer.settings import Settings
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.loop import simulate
 
 
 class Client:

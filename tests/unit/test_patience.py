@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 
 from ai_whisperer.client.patience import Patience
-from ai_whisperer.testing.simulation import simulate
+from ai_whisperer.simulation.loop import simulate
 
 
 class Always(Random):

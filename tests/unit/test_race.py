@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,19 +13,20 @@ import pytest
 
 from bench.probe import REPOSITORY, ProbeError, Sample
 from bench.race import __main__ as race
-from bench.race import environments, laps, table
-from bench.race.course import PAIRS, WORKLOADS, Course
-from bench.race.peers import ENTRANTS, FLOOR, OURS, PEERS
+from bench.race import course, environments, kept, laps, page, table
+from bench.race.course import PAIRS, WORKLOADS, Course, Doing, Script
+from bench.race.peers import ENTRANTS, FLOOR, OURS, PEERS, Entrant
+from bench.race.reasons import REASONS
 from bench.race.table import Cell
 
 FACTS = {
     "cores": 2,
     "processor": "any",
+    "system": "Linux",
     "python": "3",
     "sqlite": "3",
     "file_system": "ext4",
     "load_average": [0.1, 0.2],
-    "rounds": 1,
     "nice": 0,
 }
 
@@ -68,9 +70,11 @@ def cells() -> dict[tuple[str, int], dict[str, Cell]]:
     return found
 
 
-def kept(**other: Any) -> dict[str, Any]:
+def values(**other: Any) -> dict[str, Any]:
+    """What is kept of that race."""
     made = {
         "machine": FACTS,
+        "rounds": 1,
         "versions": {FLOOR.name: "", OURS.name: "1.0", PEERS[0].name: "2.0"},
         "cells": json.loads(json.dumps(table.as_json(cells()))),
         "budgets": [{"name": "descriptors left", "unit": "files", "limit": 16.0, "measured": 17.0, "met": False}],
@@ -105,15 +109,145 @@ def test_a_killed_entrant_is_started_again_and_its_repeated_steps_are_counted(tm
     assert sample["steps_repeated"] <= 4
 
 
+@pytest.mark.parametrize("entrant", [FLOOR, OURS], ids=lambda entrant: entrant.name)
+@pytest.mark.parametrize("workload", race.QUICK_SIZES)
+def test_we_and_the_floor_run_the_whole_course(entrant: Entrant, workload: str, tmp_path: Path) -> None:
+    size = {"restart": 4, "tasks": 3, "agents": 3}.get(workload.partition("-")[0], 2 * PAIRS)
+    sample = laps.lap(entrant, sys.executable, workload, size, tmp_path)
+    if workload == "restart":
+        assert (sample["tasks_lost"], sample["steps_lost"]) == (0, 0)
+    else:
+        assert sample["done"] == size
+        assert sample["cpu_seconds"] > 0
+
+
+class Counting(Script):
+    """Asks its model while it is made, and once for each task; the tasks of some numbers fail."""
+
+    fails: tuple[str, ...] = ()
+
+    async def make_worker(self, task: str) -> Doing:
+        self.course.asked()
+
+        async def run() -> int:
+            self.course.asked()
+            if task in self.fails:
+                raise OSError("the database is locked")
+            return 1
+
+        return run
+
+
+def test_what_is_made_before_and_what_warms_up_is_not_measured(tmp_path: Path) -> None:
+    measured = Course("tasks-memory", 5, tmp_path)
+    done = asyncio.run(course.run(measured, Counting(measured)))
+    assert measured.result(done)["model_calls"] == 5
+    assert done == 5
+
+
+def test_a_task_that_fails_is_one_that_is_not_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measured = Course("tasks-memory", 5, tmp_path)
+    script = type("Failing", (Counting,), {"fails": ("task-3",)})
+    assert asyncio.run(course.run(measured, script(measured))) == 4
+    assert "1 failed, one of them with OSError('the database is locked')" in capsys.readouterr().err
+
+
+def test_a_lap_of_which_all_tasks_fail_fails(tmp_path: Path) -> None:
+    measured = Course("tasks-memory", 2, tmp_path)
+    script = type("Failing", (Counting,), {"fails": ("task-0", "task-1", "warm-0", "warm-1")})
+    with pytest.raises(OSError, match="the database is locked"):
+        asyncio.run(course.run(measured, script(measured)))
+
+
 def test_a_table_has_a_row_for_each_entrant_and_says_how_far_it_is_from_the_floor() -> None:
-    entrants = (FLOOR, OURS, PEERS[0])
-    text = race.report_text(kept(), entrants)
+    text = page.text(values())
     rows = [line for line in text.splitlines() if line.startswith("| AI Whisperer 1.0 |")]
-    assert len(rows) == 1 + len(table.columns(cells()))
+    assert len(rows) == len(table.columns(cells()))
     assert "2 (2x)" in text
     assert "| autogen 2.0 | - |" in text
     assert "failed: there is no such table" in text
     assert "| descriptors left | 16 files | 17 files | NO |" in text
+
+
+def test_the_table_of_what_matters_most_has_a_row_for_each_measure() -> None:
+    shown = table.summary(cells())
+    lines = page.readme_part(values()).splitlines()
+    assert "|  | floor | AI Whisperer 1.0 | autogen 2.0 |" in lines
+    assert "| W2 CPU ms a task @1,000, durable | 1 | 2 | - |" in lines
+    assert sum(line.startswith("| W") for line in lines) == len(shown) == len(table._SUMMARY)
+
+
+def test_a_part_of_a_race_has_the_tables_of_that_part() -> None:
+    part = {key: row for key, row in cells().items() if key[0] == "agents-made"}
+    assert list(table.columns(part)) == ["agents"]
+    assert [column.heading for column in table.summary(part)] == [
+        "W3 KB an agent, created",
+        "W3 CPU ms an agent, created",
+    ]
+
+
+def test_the_readme_shows_the_race_that_is_kept(tmp_path: Path) -> None:
+    kept_file, copy = race.RESULTS / "race.json", tmp_path / "README.md"
+    if kept_file.exists():
+        copy.write_text(page.README.read_text(encoding="utf-8"), encoding="utf-8")
+        page.show_in_readme(json.loads(kept_file.read_text(encoding="utf-8")), file=copy)
+        assert copy.read_text(encoding="utf-8") == page.README.read_text(encoding="utf-8")
+    else:
+        assert "No figures are kept yet." in page.README.read_text(encoding="utf-8")
+
+
+def test_a_race_fills_its_place_in_the_readme_again_and_again(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(page.README.read_text(encoding="utf-8"), encoding="utf-8")
+    for load in (0.5, 0.7):
+        page.show_in_readme(values(machine={**FACTS, "load_average": [0.1, load]}), file=readme)
+        text = readme.read_text(encoding="utf-8")
+        assert text.count("bench/results/race.png") == 1
+        assert f"load average 0.1 to {load}" in text
+        assert "No figures" not in text
+
+
+def test_a_readme_without_a_place_for_the_race_is_told(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# Nothing", encoding="utf-8")
+    with pytest.raises(ValueError, match="no place for the race"):
+        page.show_in_readme(values(), file=readme)
+
+
+@pytest.mark.parametrize("also", ["--quick", "--only=agno", "--workloads=restart"])
+def test_rounds_are_added_to_a_whole_race_only(also: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        race.main(["--more", also])
+    assert "leave --quick, --only and --workloads out" in capsys.readouterr().err
+
+
+def test_rounds_under_other_conditions_are_not_mixed(tmp_path: Path) -> None:
+    file, sizes = tmp_path / "race.json", {"tasks-memory": (10,)}
+    found = {("tasks-memory", 10): {FLOOR.name: Cell("tasks-memory", 10, [lap_of(1.0)])}}
+    before = kept.Kept(file, [FLOOR], sizes, tmp_path)
+    before.write(found)
+    empty = {("tasks-memory", 10): {FLOOR.name: Cell("tasks-memory", 10)}}
+    kept.Kept(file, [FLOOR], sizes, tmp_path).go_on(empty)
+    assert empty == found
+    with pytest.raises(kept.OtherRaceError, match=r"had other sizes, so its rounds and these do not compare"):
+        kept.Kept(file, [FLOOR], {"tasks-memory": (100,)}, tmp_path).go_on(empty)
+    with pytest.raises(kept.OtherRaceError, match="other versions"):
+        kept.Kept(file, [FLOOR, OURS], sizes, tmp_path).go_on(empty)
+    with pytest.raises(kept.OtherRaceError, match=r"There is no none\.json"):
+        kept.Kept(tmp_path / "none.json", [FLOOR], sizes, tmp_path).go_on(empty)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ([], "race"),
+        (["--quick"], "race-quick"),
+        (["--only", "agno"], "race-part"),
+        (["--workloads", "restart"], "race-part"),
+    ],
+)
+def test_only_a_whole_race_is_kept_as_one(arguments: list[str], name: str) -> None:
+    assert race._name_of(race._parser().parse_args(arguments)) == name
 
 
 def test_a_cell_that_took_too_long_shows_so() -> None:
@@ -130,9 +264,8 @@ def test_lost_and_repeated_work_is_the_worst_of_all_rounds() -> None:
 
 
 def test_a_busy_machine_is_told() -> None:
-    busy = race.report_text(kept(machine={**FACTS, "load_average": [1.0, 7.5]}), (FLOOR, OURS, PEERS[0]))
-    assert "compare processor time, not wall time" in busy
-    assert "compare processor time" not in race.report_text(kept(), (FLOOR, OURS, PEERS[0]))
+    assert "compare processor time, not wall time" in page.text(values(machine={**FACTS, "load_average": [1.0, 7.5]}))
+    assert "compare processor time" not in page.text(values())
 
 
 def test_every_entrant_has_a_script_and_a_pinned_version_and_says_how_it_does_what_it_does() -> None:
@@ -160,7 +293,13 @@ def test_who_is_ahead_of_us_is_told() -> None:
     found["tasks-memory", 1000][PEERS[0].name] = Cell("tasks-memory", 1000, [lap_of(0.5)])
     found["messages-memory", 20 * PAIRS][PEERS[0].name] = Cell("messages-memory", 20 * PAIRS, [lap_of(0.5, done=100)])
     (told,) = table.ahead_of(OURS.name, table.summary(found), found)
-    assert told == "- W2 CPU ms/task @1000, memory: autogen 0.5 (AI Whisperer 2)"
+    assert told.startswith("- W2 CPU ms a task @1,000, memory: autogen 0.5 (AI Whisperer 2). ")
+
+
+def test_each_reason_is_of_a_measure_of_the_race() -> None:
+    measures = {(column.workload, column.value.__name__) for column in table.all_columns(cells())}
+    assert REASONS.keys() <= measures
+    assert all(reason.endswith(".") for reason in REASONS.values())
 
 
 @pytest.mark.parametrize(

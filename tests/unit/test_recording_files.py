@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parent / "recordings"
 
 def small() -> Recording:
     return Recording(
-        header=Header(format=FORMAT, version="1.2.3", session="default", first=1, last=2, began_at=1_800_000_000.0),
+        header=Header(format=FORMAT, version="1.2.3", session="default", last=2, began_at=1_800_000_000.0),
         agents=(Agent(id="ann", definition=AgentDefinition(prompt="You are Ann."), digest="d1"),),
         tools=(Tool(name="pay", approved=("x",)),),
         inputs=(Input(number=1, seq=1, at=0.0, call="send_task", arguments={"agent_id": "ann", "prompt": "go"}),),

@@ -5,7 +5,7 @@ import pytest
 
 from ai_whisperer.runtime.session.clock import SessionClock
 from ai_whisperer.runtime.session.timers import Timers
-from ai_whisperer.testing.simulation import VirtualClock, simulate
+from ai_whisperer.simulation.loop import VirtualClock, simulate
 
 
 def test_callbacks_come_in_the_order_of_their_times_and_past_ones_at_once() -> None:

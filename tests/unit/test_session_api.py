@@ -23,6 +23,7 @@ SHARED = sorted(name for name in vars(SessionApi) if not name.startswith("_"))
 
 ONLY_IN_MANAGER = {
     "active_sessions": "the agents themselves are in its process",
+    "check_fork": "for the server, which clients ask to `fork_session`",
     "failure": "its store is in its process; clients are told with each request",
     "flushed": "what a client is answered is on disk",
     "give_tools": "tools are code, and code does not go over a connection",
@@ -41,6 +42,8 @@ ONLY_IN_CLIENT = {
     "cluster_status": "about the server",
     "drain_node": "about the server",
     "move_session": "about the server",
+    "fork_session": "a server plays it in a process of its own: see `replay.recording` for one that is in files",
+    "compare_sessions": "it reads two sessions: see `replay.recording`",
     "import_session": "a program brings a session into a folder with `import_into_folder`",
     "answer_of": "a manager has the records that `run_task` takes the answer from",
     "create_session": "a manager is one session, a server has many",

@@ -34,6 +34,20 @@ def test_functions_of_one_code_share_their_schema_and_are_called_as_their_own() 
     assert called == ["ann: a, 10", "bob: a, 10"]
 
 
+def test_tools_of_one_code_and_name_share_what_models_are_told_of_them() -> None:
+    ann, bob = (Tool(made_for(agent)) for agent in ("ann", "bob"))
+    assert ann.spec is bob.spec
+    assert Tool(made_for("ann"), name="find").spec.name == "find"
+    assert not ann.spec.untrusted
+    assert Tool(made_for("ann"), untrusted=True).spec.untrusted
+
+
+def test_of_tools_with_made_up_names_not_all_are_kept_in_mind() -> None:
+    tools = [Tool(made_for("ann"), name=f"find_{number}") for number in range(200)]
+    assert [tool.spec.name for tool in tools] == [tool.name for tool in tools]
+    assert 0 < len(signature(made_for("ann")).parameters._told) <= 64
+
+
 def test_another_default_makes_another_signature_though_it_is_equal() -> None:
     ten, true, one = (signature(made_for("ann", value)) for value in (10, True, 1))
     assert len({id(each) for each in (ten, true, one)}) == 3

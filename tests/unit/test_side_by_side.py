@@ -26,26 +26,28 @@ def answering(recording: Recording, key: str, answer: Answer) -> Recording:
 
 def test_a_recording_is_the_same_as_itself(team: Recording) -> None:
     found = compare(team, team)
-    assert (found.is_same, found.partings, found.other_answers) == (True, (), 0)
-    assert found.spent[0] == found.spent[1]
-    assert found.spent[0].input_tokens > 0
+    assert (found.is_same, found.partings, found.other_answers) == (True, [], 0)
+    assert found.spent.a == found.spent.b
+    assert found.spent.a.input_tokens > 0
 
 
 def test_the_first_answer_in_which_an_agent_differs_is_told(team: Recording) -> None:
-    key = next(reply.key for reply in team.replies if agent_of(reply.key) == "editor")
+    key, seq = next((reply.key, reply.seq) for reply in team.replies if agent_of(reply.key) == "editor")
     other = answering(team, key, Answer(text="No.", tool_calls=(ToolCall(call_id="c", name="pay", arguments="{}"),)))
     found = compare(team, other)
-    assert [(each.agent, each.key, each.what) for each in found.partings] == [("editor", key, "answers differently")]
+    assert [(each.agent_id, each.key, each.kind) for each in found.partings] == [("editor", key, "answer")]
     assert "+No." in found.partings[0].diff
-    assert found.calls_only_in_b == ("editor: pay {}",)
+    assert (found.partings[0].seq_a, found.partings[0].text_b) == (seq, "No.\n[calls pay] {}")
+    assert found.first == found.partings[0]
+    assert [(each.agent_id, each.text, each.seq) for each in found.calls_only_in_b] == [("editor", "pay {}", seq)]
     assert (found.is_same, found.other_answers) == (False, 1)
 
 
 def test_steps_that_only_one_has_are_told(team: Recording) -> None:
     last = max((reply for reply in team.replies if agent_of(reply.key) == "writer"), key=lambda reply: reply.seq)
     fewer = replace(team, replies=tuple(reply for reply in team.replies if reply.key != last.key))
-    assert [each.what for each in compare(team, fewer).partings] == ["is asked only in A"]
-    assert [each.what for each in compare(fewer, team).partings] == ["is asked only in B"]
+    assert [each.kind for each in compare(team, fewer).partings] == ["only_in_a"]
+    assert [each.kind for each in compare(fewer, team).partings] == ["only_in_b"]
 
 
 def test_mails_that_only_one_has_are_told(team: Recording) -> None:
@@ -53,7 +55,9 @@ def test_mails_that_only_one_has_are_told(team: Recording) -> None:
     fewer = replace(team, entries=tuple(entry for entry in team.entries if entry is not mails[0]))
     found = compare(team, fewer)
     sent = mails[0].params
-    assert found.mails_only_in_a == (f"{sent['sender']} to {sent['recipient']}: {sent['subject']}",)
+    assert [(each.agent_id, each.text, each.seq) for each in found.mails_only_in_a] == [
+        (sent["sender"], f"to {sent['recipient']}: {sent['subject']}", mails[0].seq)
+    ]
     assert compare(fewer, team).mails_only_in_b == found.mails_only_in_a
 
 
@@ -73,4 +77,4 @@ def test_an_agent_with_a_dot_in_its_id_is_compared(team: Recording) -> None:
 
     key = next(reply.key for reply in team.replies if agent_of(reply.key) == "writer")
     found = compare(renamed(team), renamed(answering(team, key, Answer(text="No."))))
-    assert [each.agent for each in found.partings] == ["the.writer"]
+    assert [each.agent_id for each in found.partings] == ["the.writer"]

@@ -11,7 +11,7 @@ from ai_whisperer.storm.faults import FailedModel, ModelFailure, Schedule
 from ai_whisperer.storm.invariants import BUILTIN, Invariant, violations
 from ai_whisperer.storm.log import Log
 from ai_whisperer.storm.sources import team_in
-from ai_whisperer.storm.storming import Storm
+from ai_whisperer.storm.storming import Storm, Terms, run_storm
 
 RULES = "rules:\n  - text: Done.\n"
 TALK = "rules rules.yaml\nagent ann\nann: hello\nexpect ann is Done.\n"
@@ -35,6 +35,7 @@ def written(path: Path, text: str) -> Path:
     [
         ("talk.txt", "agent ann\nan: hello\nexpct ann", "line 3: 'expct' is nothing that a line can begin with"),
         ("talk.txt", "agent ann\nann: hello", "does not say what the models answer, and a storm asks no real one"),
+        ("rules.yml", "rules:\n  - text: Done.", "with the line `rules rules.yml` at its beginning"),
         ("talk.txt", '{"storm": 1}', "is no team: give a conversation script"),
         ("team.py", "x = 1", "is no team: it has no text called `talk`"),
         ("team.py", "talks = 'agent ann'", "There is 'talks': did you mean that?"),
@@ -118,6 +119,45 @@ def test_an_invariant_that_fails_itself_is_an_error_and_no_finding(folder: Path)
     (check,) = team_in(folder / "talk.txt", invariants=[path]).team().invariants
     with pytest.raises(StormError, match=r"the invariant 'check' failed itself.*AttributeError.*\(line 4\)"):
         violations([check], EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            "return len(log.entries) == 0",
+            "the invariant 'check' returned False, and nobody looks at that. Let it assert",
+        ),
+        ("yield", "the invariant 'check' returned <generator object"),
+        ("raise SystemExit", "the invariant 'check' failed itself.*SystemExit"),
+        ("log.tasks(state='complete')", "ValueError: 'complete' is no state of a task. Did you mean 'completed'?"),
+    ],
+)
+def test_an_invariant_that_asserts_nothing_is_an_error(folder: Path, body: str, told: str) -> None:
+    text = f"from ai_whisperer.storm import invariant\n@invariant\ndef check(log):\n    {body}\n"
+    with pytest.raises(StormError, match=told):
+        Storm(team_in(folder / "talk.txt", invariants=[written(folder / "checks.py", text)]))
+
+
+def test_two_invariants_with_one_name_are_told(folder: Path) -> None:
+    text = "from ai_whisperer.storm import invariant\n@invariant\ndef check(log):\n    assert True\n"
+    one, other = written(folder / "one.py", text), written(folder / "other.py", text)
+    with pytest.raises(StormError, match=r"other.py: the invariant 'check' has the same name as one in .*one.py"):
+        team_in(folder / "talk.txt", invariants=[one, other])
+    assert len(team_in(folder / "talk.txt", invariants=[one, one, one.parent / "." / "one.py"]).team().invariants) == 1
+    builtin = written(folder / "builtin.py", text.replace("def check", "def the_log_has_no_gaps"))
+    with pytest.raises(StormError, match="has the same name as a built-in one"):
+        team_in(folder / "talk.txt", invariants=[builtin])
+
+
+def test_what_invariants_ask_for_and_no_universe_has_is_noted(folder: Path) -> None:
+    text = (
+        "from ai_whisperer.storm import invariant\n@invariant\ndef check(log):\n"
+        "    assert not log.calls('send_mial')\n    assert not log.calls('send_mail')\n"
+        "    assert not log.tasks('anna', state='failed')\n    assert log.answers('ann')\n"
+    )
+    storm = Storm(team_in(folder / "talk.txt", invariants=[written(folder / "checks.py", text)]), Terms(kinds=()))
+    assert run_storm(storm, range(3)).absent == ("agent 'anna' (did you mean 'ann'?)", "tool 'send_mial'")
 
 
 def test_what_an_assertion_says_is_the_finding() -> None:

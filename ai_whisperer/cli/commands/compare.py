@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from ai_whisperer.cli.calling import Call, command
+from ai_whisperer.domain.forks import PartingKind
+from ai_whisperer.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from ai_whisperer.replay.recording import Comparison, Recording, Spent
+    from ai_whisperer.domain.forks import Comparison, Spent
+    from ai_whisperer.replay.recording import Recording
 
 
 def register(app: typer.Typer) -> None:
-    command(app, compare, settings=("data", "store", "work", "tools"))
+    command(app, compare, settings=("data", "store", "work", "tools", "url", "token"))
 
 
 async def compare(
@@ -28,33 +31,55 @@ async def compare(
     Steps are aligned by what caused them, so ids, times and orders do not matter. It exits with 0 if agents answered,
     called and wrote the same, else with 1.
     """
-    from ai_whisperer.replay.recording import compare as laid_side_by_side
-
-    found = laid_side_by_side(await _recording(call, first), await _recording(call, second))
+    found = await _found(call, first, second)
     if call.output.as_json:
-        told: dict[str, Any] = msgspec.to_builtins(found)
-        call.output.json({"same": found.is_same, **told})
+        call.output.json(msgspec.to_builtins(found))
     else:
         call.output.text("\n".join(_lines(found)))
     return 0 if found.is_same else 1
 
 
+async def _found(call: Call, first: str, second: str) -> Comparison:
+    """Two sessions are compared by their server if one runs; files, and sessions at rest, are compared here."""
+    from ai_whisperer.cli.connecting import known_address
+    from ai_whisperer.replay.recording import compare as laid_side_by_side
+
+    files = [each for each in (first, second) if _is_file(each)]
+    if not files and known_address(call.settings.values) is not None:
+        async with call.server(patience_seconds=_PATIENCE_SECONDS) as client:
+            return await client.compare_sessions(second, session_id=first)
+    if len(files) == 1 and call.settings.values.url is not None:
+        raise InvalidInputError(
+            f"'{files[0]}' is a file here, and the sessions of --url are elsewhere. Compare two of these, or two "
+            "files: `whisperer record` makes one where the data folder is."
+        )
+    return laid_side_by_side(await _recording(call, first), await _recording(call, second))
+
+
+def _is_file(named: str) -> bool:
+    path = Path(named)
+    return path.suffix == ".wrec" or path.is_file()
+
+
 async def _recording(call: Call, named: str) -> Recording:
     from ai_whisperer.cli.recordings import tools_here
-    from ai_whisperer.replay.recording import read_recording, record, session_store
+    from ai_whisperer.replay.recording import read_recording, record_to_compare, session_store
 
-    path = Path(named)
-    if path.suffix == ".wrec" or path.is_file():  # noqa: ASYNC240 - once, and at the very beginning
-        return read_recording(path)
+    if _is_file(named):
+        return read_recording(Path(named))
     values = call.settings.values
     async with session_store(values.work or values.data, named, address=values.store) as store:
-        return await record(store, named, tools=tools_here(call))
+        return await record_to_compare(store, named, tools=tools_here(call))
 
 
 def _lines(found: Comparison) -> list[str]:
     lines = [f"Answers: {found.same_answers:,} are the same, {found.other_answers:,} are not."]
     for parting in found.partings:
-        lines.append(f"{parting.agent}: first difference at {parting.key}: it {parting.what}.")
+        places = [f"{side} {seq}" for side, seq in (("A", parting.seq_a), ("B", parting.seq_b)) if seq is not None]
+        lines.append(
+            f"{parting.agent_id}: first difference at {parting.key}: {_KINDS[parting.kind]} "
+            f"(entry {', '.join(places) or 'none'})."
+        )
         lines += [f"  {line}" for line in parting.diff.splitlines()]
     for what, items in (
         ("Calls only in A", found.calls_only_in_a),
@@ -63,14 +88,21 @@ def _lines(found: Comparison) -> list[str]:
         ("Mails only in B", found.mails_only_in_b),
     ):
         if items:
-            lines += [f"{what}: {len(items):,}", *(f"  {item}" for item in items[:_SHOWN])]
+            shown = (f"  {item.agent_id}: {item.text} (entry {item.seq})" for item in items[:_SHOWN])
+            lines += [f"{what}: {len(items):,}", *shown]
             lines += [f"  … and {len(items) - _SHOWN:,} more"] if len(items) > _SHOWN else []
-    one, two = found.spent
-    lines += [f"A: {_told(one)}", f"B: {_told(two)}"]
+    lines += [f"A: {_told(found.spent.a)}", f"B: {_told(found.spent.b)}"]
     return lines
 
 
+_KINDS = {
+    PartingKind.ANSWER: "the answers differ",
+    PartingKind.RESULT: "the tool brought something else",
+    PartingKind.ONLY_IN_A: "only A has this step",
+    PartingKind.ONLY_IN_B: "only B has this step",
+}
 _SHOWN = 20
+_PATIENCE_SECONDS = 60.0
 
 
 def _told(spent: Spent) -> str:

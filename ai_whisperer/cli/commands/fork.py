@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from ai_whisperer.cli.amounts import counted
 from ai_whisperer.cli.calling import Call, command
 from ai_whisperer.cli.connecting import session_names
+from ai_whisperer.domain.forks import Effects
 from ai_whisperer.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from ai_whisperer.domain.definition import AgentDefinition
-    from ai_whisperer.replay.recording import Recording
 
 
 def register(app: typer.Typer) -> None:
-    command(app, fork, settings=("data", "store", "work", "tools", "url"))
+    command(app, fork, settings=("data", "store", "work", "tools", "url", "token"))
 
 
-class Effects(StrEnum):
-    """What becomes of calls with effects outside: a person is asked about each, or they are made."""
-
-    ASK = "ask"
-    LIVE = "live"
+_PATIENCE_SECONDS = 60.0
 
 
 async def fork(
@@ -52,59 +43,36 @@ async def fork(
     Up to there it is played from what was recorded: nothing is asked or done again. From there on models and tools are
     those of the server that opens the fork. A number in the middle of a step is refused with the nearest that work.
     """
-    from ai_whisperer.cli.commands.moving import imported
-    from ai_whisperer.cli.recordings import tools_here
-    from ai_whisperer.replay.recording import record_for_fork, session_store, write_fork
+    from ai_whisperer.cli.connecting import known_address
+    from ai_whisperer.cli.forking import forked_here
 
-    values = call.settings.values
-    async with session_store(values.work or values.data, session, address=values.store) as store:
-        recording = await record_for_fork(store, session, at=at, tools=tools_here(call))
-    agents = _changed(recording, changes or [])
-    made: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="whisperer-fork-") as folder:
-        for number in range(1, runs + 1):
-            file = Path(folder, f"{number}.zip")
-            title = f"{session} from {at}"
-            await asyncio.to_thread(
-                lambda file=file, title=title: write_fork(  # type: ignore[misc]
-                    recording, file, agents=agents, asks=effects is Effects.ASK, title=title
-                )
+    values = _values(changes or [])
+    if known_address(call.settings.values) is None:
+        made = await forked_here(call, session, at=at, changes=values, effects=effects, runs=runs, name=name)
+        goes_on = "It continues when a server opens it."
+    else:
+        async with call.server(patience_seconds=_PATIENCE_SECONDS) as client:
+            made = await client.fork_session(
+                at, session_id=session, changes=values, effects=effects, new_session_id=name, runs=runs
             )
-            new_id = name or f"{session}-fork-{at}"
-            report = await imported(call, file, new_id=new_id if runs == 1 else f"{new_id}-{number}")
-            made.append(report.session_id)
-    told = f"Forked session {session} at {at} as {', '.join(made)}. It continues when a server opens it."
-    call.output.told({"session": session, "at": at, "forks": made}, told)
+        goes_on = "It has begun to continue."
+    told = f"Forked session {session} at {at} as {', '.join(made.session_ids)}. {goes_on}"
+    if effects is Effects.RECORDED:
+        told += f" {counted(made.recorded_calls, 'recorded call')} of later are at hand."
+    call.output.told({"session": session, "at": at, "forks": made.session_ids, "effects": effects}, told)
 
 
-def _changed(recording: Recording, changes: list[str]) -> dict[str, AgentDefinition]:
-    """The definitions that are meant; raises `InvalidInputError` or a `DefinitionError`."""
-    import msgspec
-
-    from ai_whisperer.core.definitions import definition_from
-
-    known = {agent.id: agent.definition for agent in recording.agents}
-    plain: dict[str, dict[str, Any]] = {}
+def _values(changes: list[str]) -> dict[str, Any]:
+    """The values by `AGENT.FIELD`; raises `InvalidInputError`."""
+    values: dict[str, Any] = {}
     for change in changes:
         place, equals, written = change.partition("=")
-        agent_id = max((each for each in known if place.startswith(f"{each}.")), key=len, default="")
-        fields = place.removeprefix(f"{agent_id}.").split(".")
-        if not equals or not agent_id or not all(fields):
+        if not equals:
             raise InvalidInputError(
-                f"--set {change!r:.100} is not AGENT.FIELD=VALUE, for instance writer.prompt=@new.md. Agents: "
-                f"{', '.join(known)}."
+                f"--set {change!r:.100} is not AGENT.FIELD=VALUE, for instance writer.prompt=@new.md."
             )
-        whole = plain.setdefault(agent_id, msgspec.to_builtins(known[agent_id]))
-        for field in fields[:-1]:
-            if whole.get(field) is None:
-                whole[field] = {}
-            whole = whole[field]
-            if not isinstance(whole, dict):
-                raise InvalidInputError(
-                    f"--set {change!r:.100}: '{field}' has no fields of its own. Write --set {agent_id}.{field}=VALUE."
-                )
-        whole[fields[-1]] = _value(fields[-1], written)
-    return {agent_id: definition_from(definition) for agent_id, definition in plain.items()}
+        values[place] = _value(place.rpartition(".")[2], written)
+    return values
 
 
 def _value(field: str, written: str) -> Any:

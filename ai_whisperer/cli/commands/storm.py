@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +18,14 @@ from ai_whisperer.errors import StormError
 
 if TYPE_CHECKING:
     from ai_whisperer.storm.faults import FaultKind
+    from ai_whisperer.storm.stopping import Stopping
 
+_AT_ONCE = 3
+_SEEDS = 1000
+_SENTENCES = {
+    1: "Stopping: no more universes are run, and what was found is shrunk. Press Ctrl-C again to leave it as it is.",
+    2: "What was found is left as it is. Press Ctrl-C again to end at once, without a report.",
+}
 _KINDS = "models, tools, disk, people, kills"
 
 
@@ -33,7 +42,7 @@ def storm(
         ),
     ] = None,
     *,
-    seeds: Annotated[int, typer.Option("--seeds", metavar="NUMBER", min=1, help="How many universes.")] = 1000,
+    seeds: Annotated[int, typer.Option("--seeds", metavar="NUMBER", min=1, help="How many universes.")] = _SEEDS,
     first: Annotated[int, typer.Option("--first", metavar="SEED", min=0, help="The seed of the first one.")] = 0,
     invariants: Annotated[
         list[Path] | None,
@@ -62,6 +71,8 @@ def storm(
     tools and disks, late people, kill -9 at any moment. No real model is asked, and no real time passes. What does not
     hold is shrunk to a small schedule of faults, in a file that --replay plays again. It leaves with 0 if all holds,
     else with 1.
+
+    Ctrl-C ends it: what was found so far is told and written, and it leaves with 130.
     """
     from ai_whisperer.cli.storming import check_places, keep_all, replayed, tell_report
     from ai_whisperer.storm.sources import team_in
@@ -70,18 +81,26 @@ def storm(
     if (file is None) == (replay is None):
         raise typer.BadParameter("Give a file with a team, or --replay with a schedule.")
     if replay is not None:
+        given = {"--invariants": invariants, "--expect": expect, "--seeds": seeds != _SEEDS, "--first": first}
+        if others := [name for name, is_given in {**given, "--faults": faults != "all"}.items() if is_given]:
+            raise typer.BadParameter(
+                f"--replay plays one schedule as it was written, so {', '.join(others)} would change nothing. Leave it "
+                "out."
+            )
         return replayed(call, replay, keep=keep)
     if file is None:
         return 2
     kinds = _kinds(faults)
     check_places(output, keep)
     storm = Storm(team_in(file, invariants=invariants or ()), Terms(kinds=kinds, expects=expect))
-    with _progress(call, seeds) as tell:
-        report = run_storm(storm, range(first, first + seeds), jobs=jobs, on_progress=tell)
+    with _progress(call, seeds) as tell, _interruptible(call) as stopping:
+        report = run_storm(storm, range(first, first + seeds), jobs=jobs, on_progress=tell, stopping=stopping)
     kept = keep_all(storm, report, output=output, keep=keep)
     tell_report(call, report, kept=kept, folder=keep)
     if kept.trouble is not None:
         raise kept.trouble
+    if report.interrupted:
+        return 128 + signal.SIGINT
     return 1 if report.findings else 0
 
 
@@ -92,12 +111,36 @@ def _kinds(given: str) -> tuple[FaultKind, ...]:
     if given in ("all", "none"):
         return tuple(FaultKind) if given == "all" else ()
     names = [name.strip() for name in given.split(",") if name.strip()]
+    if not names:
+        raise StormError(f"--faults names no kind of fault. There are {_KINDS}; or say all, or none.")
     for name in names:
         if name not in tuple(FaultKind):
             near = nearest(name, [*FaultKind, "all", "none"])
             meant = f" Did you mean '{near}'?" if near else ""
             raise StormError(f"'{name}' is no kind of fault.{meant} There are {_KINDS}; or say all, or none.")
     return tuple(dict.fromkeys(map(FaultKind, names)))
+
+
+@contextmanager
+def _interruptible(call: Call) -> Iterator[Stopping]:
+    """Take the first Ctrl-C as a request to stop, the second as one to shrink nothing; the third ends all at once."""
+    from ai_whisperer.storm.stopping import Stopping
+
+    stopping = Stopping()
+
+    def ask(*_: object) -> None:
+        stopping.ask()
+        if stopping.asked >= _AT_ONCE:
+            raise KeyboardInterrupt
+        if not call.output.as_json:
+            with suppress(OSError):
+                os.write(sys.stderr.fileno(), f"{_SENTENCES[stopping.asked]}\n".encode())
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

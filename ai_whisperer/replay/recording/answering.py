@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from ai_whisperer.core.causal_paths import through
 from ai_whisperer.domain.conversation import Answer, ToolResult, ToolSpec
 from ai_whisperer.domain.tasks import Failure
 from ai_whisperer.errors import ModelError, ModelUnavailableError
@@ -25,7 +26,6 @@ from ai_whisperer.models.base import (
 from ai_whisperer.replay.recording.asking import digest_of
 from ai_whisperer.replay.recording.format import Agent, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
-from ai_whisperer.replay.recording.paths import through
 from ai_whisperer.tools.function import Tool, ToolContext
 
 _S = TypeVar("_S", bound=msgspec.Struct)

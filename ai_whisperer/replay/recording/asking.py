@@ -20,6 +20,8 @@ _MARK = re.compile(r'(</?(?:said|untrusted)\b[^>\n]*\bid=")\d+(")')
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 """A moment in a text. A timer fires a little late, and how much is chance."""
 
+_NEXT_TOOL = re.compile(r"(?<=\n})\n(?={\n)")
+
 
 _CUT_ID = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{6,31}…")
 """The beginning of an id, at the end of a text that was too long."""
@@ -46,6 +48,11 @@ def plain(text: str) -> str:
 def told_tools(tools: tuple[ToolSpec, ...]) -> str:
     """Tools as a model is told of them, one after the other."""
     return "\n".join(_shown(msgspec.to_builtins(tool)) for tool in tools)
+
+
+def each_tool(told: str) -> list[str]:
+    """The tools that `told_tools` has put one after the other."""
+    return _NEXT_TOOL.split(told)
 
 
 def _shown(value: Any) -> str:
@@ -90,8 +97,8 @@ class Asking:
         self._tools: dict[int, tuple[tuple[ToolSpec, ...], str]] = {}
         self._last: dict[str, tuple[str, tuple[Turn, ...], tuple[str, ...]]] = {}
 
-    def digests(self, request: ModelRequest, *, key: str) -> tuple[Asked, tuple[str, ...]]:
-        """What is asked, and the digests of all its turns."""
+    def digests(self, request: ModelRequest, *, key: str) -> Asked:
+        """What is asked, as digests."""
         turns = request.turns
         beginning = self._digest(plain(self._causal(turn_text(turns[0])))) if turns else ""
         conversation = f"{request.agent_id} {beginning}"
@@ -99,10 +106,9 @@ class Asking:
         if shown and turns[: len(shown)] != shown:
             after, shown, known = "", (), ()
         new = tuple(self._digest(plain(self._causal(turn_text(turn)))) for turn in turns[len(shown) :])
-        everything = (*known, *new)
         if not key.endswith(".summary"):
-            self._last[conversation] = (key, turns, everything)
-        asked = Asked(
+            self._last[conversation] = (key, turns, (*known, *new))
+        return Asked(
             system=self._digest(plain(self._causal(request.system))),
             tools=self._told(request.tools),
             settings=self._digest(_shown(_settings_of(request))),
@@ -110,7 +116,6 @@ class Asking:
             after=after,
             before=len(known),
         )
-        return asked, everything
 
     def named(self, model: str) -> str:
         """The digest of the name of a model."""

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ai_whisperer.core.causal_paths import is_drawn
 from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import RecordingError
-from ai_whisperer.replay.recording.paths import is_drawn
 from ai_whisperer.replay.recording.rows import Rows
 
 Found = tuple[str, dict[str, Any]]

@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import random
 import time
-from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.fork_points import GONE, ForkPoints, Told
+from ai_whisperer.core.recorded_calls import call_digest
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.forks import Effects, Fork, RecordedCall
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import RecordingError, UnknownAgentError
 from ai_whisperer.replay.recording.blotting import digested
 from ai_whisperer.replay.recording.format import Recording
 from ai_whisperer.replay.recording.rows import read_rows
 from ai_whisperer.replay.recording.run import Run
-from ai_whisperer.replay.recording.taking import INSIDE, taken_of
+from ai_whisperer.replay.recording.taking import Offered, taken_of
 from ai_whisperer.replay.recording.virtual_loop import run_virtually
 from ai_whisperer.settings import LOCAL
+from ai_whisperer.simulation.disk import SimulatedDisk
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.transfer import export_session
-from ai_whisperer.testing.disk import SimulatedDisk
-from ai_whisperer.tools.function import AnyFunction
+from ai_whisperer.tools.registry import INSIDE
 from ai_whisperer.version import __version__
 
 ASK = ("*",)
@@ -37,55 +38,46 @@ _AHEAD = 1_000
 """So many entries after a number that does not work are searched for one that does."""
 
 
-class _Told(Protocol):
-    @property
-    def seq(self) -> int: ...
-    @property
-    def at(self) -> float: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def cause(self) -> str: ...
-    @property
-    def params(self) -> dict[str, Any]: ...
-
-
-def fork_points(entries: Sequence[_Told]) -> list[int]:
+def fork_points(entries: Iterable[Told]) -> list[int]:
     """After which entries of a log a session can be forked: none in a decision, nor while a tool is at work."""
-    under_way: set[str] = set()
-    points: list[int] = []
-    for number, entry in enumerate(entries, 1):
-        if entry.params.get("tool") not in (None, *INSIDE):
-            if entry.name == "step.started":
-                under_way.add(entry.params["stepId"])
-            elif entry.name == "step.finished":
-                under_way.discard(entry.params["stepId"])
-        after = entries[number] if number < len(entries) else None
-        is_whole = after is None or (after.cause, after.at) != (entry.cause, entry.at)
-        if is_whole and not under_way:
-            points.append(entry.seq)
-    return points
+    found = ForkPoints(INSIDE)
+    found.take(entries)
+    found.end()
+    return found.points
 
 
 async def record_for_fork(
-    store: Store, session_id: str = "default", *, at: int, tools: Iterable[AnyFunction] = ()
+    store: Store, session_id: str = "default", *, at: int, tools: Iterable[Offered] = ()
 ) -> Recording:
     """What a session was after entry `at` of its log, unredacted, for `write_fork`. What came later does not matter.
 
     Raises `RecordingError`, with the nearest numbers that work if the session cannot be forked there.
     """
     rows = await read_rows(store, session_id, last=at)
-    points = fork_points(rows.log)
-    if not points or points[-1] != at:
-        log = [*rows.log, *await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)]
-        points = fork_points(log)
-        place = bisect_right(points, at)
-        near = [str(point) for point in points[max(place - 1, 0) : place + 1]]
-        raise RecordingError(
-            f"The session cannot be forked at {at}: that is in the middle of a step, or beyond its log. The nearest "
-            f"numbers that work: {' and '.join(near) or 'none'}."
-        )
+    found = ForkPoints(INSIDE)
+    found.take(rows.log)
+    rest = await store.notifications(session_id, after=rows.log[-1].seq, limit=_AHEAD)
+    found.take(rest)
+    if len(rest) < _AHEAD:
+        found.end()
+    if at not in found.points:
+        raise found.refusal(at)
     return replace(digested(taken_of(rows, tools)), unredacted=True)
+
+
+async def calls_after(store: Store, session_id: str = "default", *, at: int) -> list[RecordedCall]:
+    """The calls with effects outside that a session made after entry `at` of its log, as far as that can be told."""
+    last: int | None = None
+    seq = at
+    while last is None and (page := await store.notifications(session_id, after=seq, limit=_AHEAD)):
+        last = next((note.seq - 1 for note in page if note.name in GONE), None)
+        seq = page[-1].seq
+    taken = taken_of(await read_rows(store, session_id, last=last), ())
+    return [
+        RecordedCall(key=each.key, digest=call_digest(each.tool, each.arguments), result=each.result)
+        for each in taken.results
+        if each.seq > at and each.result is not None
+    ]
 
 
 def write_fork(
@@ -93,30 +85,47 @@ def write_fork(
     file: Path,
     *,
     agents: Mapping[str, AgentDefinition] | None = None,
-    asks: bool = True,
+    effects: Effects = Effects.ASK,
+    calls: Sequence[RecordedCall] = (),
     title: str = "",
 ) -> None:
     """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
 
-    `agents` are new definitions by agent id. With `asks` a person has to allow each call with effects outside that
-    agents make from now on. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
-    called within an event loop. Raises `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
+    `agents` are new definitions by agent id. `effects` is what becomes of calls with effects outside that agents make
+    from now on; with `Effects.RECORDED` those that `calls` has, see `calls_after`, bring what they brought. For the
+    fork it is now: deadlines and timers have as long to go as they had. Not to be called within an event loop. Raises
+    `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
     """
     changed = dict(agents or {})
     known = {agent.id: agent.definition for agent in recording.agents}
     if missing := sorted(changed.keys() - known.keys()):
         raise UnknownAgentError(f"There is no agent '{missing[0]}' in the recording. There are: {', '.join(known)}.")
+    provided = {agent.id: agent.tools for agent in recording.agents}  # while it is played, all tools are provided
     session, last = recording.header.session, recording.entries[-1].at
     began_at = time.time() - last
 
     async def define_anew(store: Store) -> None:
         unit = Unit()
         unit.insert_session(SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last))
-        for record in (await store.load(session)).agents:
+        snapshot = await store.load(session)
+        for record in snapshot.agents:
             definition = changed.get(record.id, record.definition)
-            definition = replace(definition, approve=ASK) if asks else definition
-            if definition != record.definition:
-                unit.update_definition(replace(record, definition=definition))
+            definition = replace(definition, approve=ASK) if effects is Effects.ASK else definition
+            whole = replace(record, definition=definition, own_tools=provided[record.id])
+            if whole != record:
+                unit.update_definition(whole)
+        if effects is Effects.RECORDED:
+            unit.insert_fork(
+                Fork(
+                    session_id=session,
+                    source=session,
+                    at=recording.header.last,
+                    since=snapshot.last_seq,
+                    paths=dict(run.paths.known),
+                    made=dict(run.paths.counts),
+                    calls=list(calls),
+                )
+            )
         await store.submit(unit)
 
     disk = SimulatedDisk(slowest_commit_seconds=0.0)

@@ -24,7 +24,7 @@ class Line(
 
 
 class Header(Line, frozen=True, kw_only=True, tag="recording"):
-    """What was recorded: the entries `first`, which is 1, to `last` of the log of a session, by which version.
+    """What was recorded: the log up to entry `last` of a session, by which version.
 
     `began_at` is the time of the first entry; all other times of the file are seconds since then. `limits` are those
     that the session and its server stated. `notes` tell a person what the recording cannot say.
@@ -33,7 +33,6 @@ class Header(Line, frozen=True, kw_only=True, tag="recording"):
     format: int
     version: str
     session: str
-    first: int
     last: int
     began_at: float
     compared_from: int = 1

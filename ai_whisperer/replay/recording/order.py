@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.format import Entry, Recording
 from ai_whisperer.replay.recording.inputs import OPEN
-from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.turns import AT_ONCE, LAST, LATE_SECONDS, SOON
 from ai_whisperer.runtime.agents.loop import AILoop
 from ai_whisperer.runtime.agents.work import AgentWork

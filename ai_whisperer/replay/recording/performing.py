@@ -13,6 +13,7 @@ import msgspec
 
 from ai_whisperer.core.addresses import normalized
 from ai_whisperer.domain.clock import Clock, IdSource
+from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Budget
 from ai_whisperer.errors import ClosedError, RecordingError, UnknownTemplateError, WhispererError
 from ai_whisperer.models.base import ModelFactory
@@ -39,6 +40,38 @@ set_limits take_server_limits
 """
 CALLS = frozenset(_WORDS.split())
 """What an input may call."""
+
+
+async def make(
+    made: Input,
+    arguments: dict[str, Any],
+    *,
+    session: AsyncAgentSessionManager,
+    definitions: Mapping[str, AgentDefinition],
+) -> Any:
+    """Make an input with these arguments, for who made it then; `definitions` has what agents are by their ids.
+
+    Returns what the call of the session does.
+    """
+    if made.call == "create_agent" or arguments.pop("redefined", False):
+        arguments["config"] = definitions.get(arguments["agent_id"])
+    if "budget" in arguments:
+        arguments["budget"] = Budget(**arguments["budget"])
+    with called_by(made.cause):
+        return await getattr(session, made.call)(**arguments)
+
+
+def stated_limits(recording: Recording) -> dict[str, Any]:
+    """The limits of a session that is played: what it changed itself is changed again by its inputs."""
+    stated = recording.header.limits
+    changed = {
+        name
+        for each in recording.inputs
+        if each.call == "set_limits" and "agent_id" not in each.arguments
+        for name in each.arguments["limits"]
+    }
+    session = {name: value for name, value in stated.get("session", {}).items() if name not in changed}
+    return {**stated.get("server", {}), **session}
 
 
 class Performance:
@@ -82,7 +115,7 @@ class Performance:
             folders=self._folders(),
             model_factory=self._model_factory,
             templates=RecordedTemplates(self._recording),
-            limits=self._limits(),
+            limits=stated_limits(self._recording),
             clock=self._clock,
             random=self._chance,
             ids=self._ids,
@@ -95,18 +128,6 @@ class Performance:
         for name in granted:
             Path(self._folder.name, name).mkdir(parents=True, exist_ok=True)
         return {name: Path(self._folder.name, name) for name in granted}
-
-    def _limits(self) -> dict[str, Any]:
-        """Those that were stated; what the session stated is made again by the inputs that changed it."""
-        stated = self._recording.header.limits
-        changed = {
-            name
-            for each in self._recording.inputs
-            if each.call == "set_limits" and "agent_id" not in each.arguments
-            for name in each.arguments["limits"]
-        }
-        session = {name: value for name, value in stated.get("session", {}).items() if name not in changed}
-        return {**stated.get("server", {}), **session}
 
     def begin_close(self) -> None:
         """The process begins to end in order."""
@@ -152,12 +173,7 @@ class Performance:
         self._calls[call] = made
 
     async def _made(self, manager: AsyncAgentSessionManager, made: Input, arguments: dict[str, Any]) -> None:
-        if made.call == "create_agent" or arguments.pop("redefined", False):
-            arguments["config"] = self._definitions.get(arguments["agent_id"])
-        if "budget" in arguments:
-            arguments["budget"] = Budget(**arguments["budget"])
-        with called_by(made.cause):
-            await getattr(manager, made.call)(**arguments)
+        await make(made, arguments, session=manager, definitions=self._definitions)
 
     def refusal(self, heard: Collection[int]) -> Difference | None:
         """The first input that was refused, of those that have ended.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ai_whisperer.choices import nearest
+from ai_whisperer.errors import InvalidInputError
+from ai_whisperer.replay.recording.asking import each_tool
 from ai_whisperer.replay.recording.differences import Difference, diff_of
 from ai_whisperer.replay.recording.format import Asked, Recording, Reply
 
@@ -14,11 +17,20 @@ _PARTS = {
     "model": "the model differs",
 }
 
+_IGNORED = ("system", "tools", "settings", "turns")
+
 
 class RequestComparison:
     """Compares requests by their digests, and shows what differs by the texts."""
 
     def __init__(self, recording: Recording, ignore: frozenset[str]) -> None:
+        """Raises `InvalidInputError` if something is to be ignored that no request has."""
+        for name in sorted(ignore.difference(_IGNORED)):
+            near = nearest(name, _IGNORED)
+            meant = "" if near is None else f" Did you mean '{near}'?"
+            raise InvalidInputError(
+                f"'{name}' is nothing of a request that could be ignored.{meant} There are: {', '.join(_IGNORED)}."
+            )
         self._ignore = ignore
         self._bodies = recording.bodies
         # Of a request that was repeated the first attempt: the others say that they continue it.
@@ -42,9 +54,7 @@ class RequestComparison:
             return None
         for part, what in _PARTS.items():
             before, after = getattr(recorded, part), getattr(now, part)
-            if part == "model" and ("settings" in self._ignore or not (before and after)):
-                continue
-            if before != after and part not in self._ignore:
+            if not (part in self._ignore or self._is_same(part, before, after, bodies)):
                 return self._found(reply, place, what, before, after, bodies)
         if "turns" in self._ignore:
             return None
@@ -60,6 +70,17 @@ class RequestComparison:
         before, after = (was[shorter], "") if len(was) > shorter else ("", turns[shorter])
         what = f"turn {shorter + 1} {'is missing' if len(was) > shorter else 'was not there'}"
         return self._found(reply, place, what, before, after, bodies)
+
+    def _is_same(self, part: str, before: str, after: str, bodies: Mapping[str, str]) -> bool:
+        """By their digests. Tools may have been provided in another order, and who knows no model compares none."""
+        if before == after:
+            return True
+        if part == "model":
+            return "settings" in self._ignore or not (before and after)
+        was, told = self._bodies.get(before), bodies.get(after)
+        if part != "tools" or was is None or told is None:
+            return False
+        return sorted(each_tool(was)) == sorted(each_tool(told))
 
     def _found(
         self, reply: Reply, place: str, what: str, before: str, after: str, bodies: Mapping[str, str]

@@ -107,7 +107,7 @@ def _ids_in(log: Iterable[Notification]) -> dict[str, dict[str, None]]:
 
 
 @asynccontextmanager
-async def session_store(data: Path, session_id: str, *, address: str | None = None) -> AsyncIterator[Store]:
+async def session_store(data: str | Path, session_id: str, *, address: str | None = None) -> AsyncIterator[Store]:
     """A store that has the session of a data folder, or of a database, whoever has that open. Nothing is changed there.
 
     Raises a `StoreError` that says what to do.
@@ -119,7 +119,7 @@ async def session_store(data: Path, session_id: str, *, address: str | None = No
         except UnknownSessionError:
             if address is not None:
                 raise
-            await asyncio.to_thread(copy_with_unlisted, data, session_id, Path(folder))
+            await asyncio.to_thread(copy_with_unlisted, Path(data), session_id, Path(folder))
             store = await open_store(folder)
         else:
             store = await open_store(None)

@@ -12,6 +12,7 @@ from typing import NoReturn, cast
 
 from msgspec.structs import replace
 
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.domain.clock import TimedIds
 from ai_whisperer.domain.conversation import ToolResult
 from ai_whisperer.domain.note import Note
@@ -35,14 +36,13 @@ from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording,
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.order import RecordedOrder
-from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.performing import Performance
 from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.virtual_loop import SLACK_SECONDS, ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
+from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
-from ai_whisperer.testing.simulation import VirtualClock
 from ai_whisperer.tools.function import Tool, ToolContext
 from ai_whisperer.tools.registry import machine_tools
 
@@ -143,6 +143,11 @@ class Run:
             if self._at_end is not None and self.difference is None:
                 await self._at_end(behind)
             await store.close()
+
+    @property
+    def paths(self) -> Paths:
+        """The causal paths of all that has happened so far."""
+        return self._paths
 
     def _timeline(self) -> Sequence[Event]:
         recorded = self._recording
@@ -263,7 +268,7 @@ class Run:
     async def reply_to(self, request: ModelRequest, model: str = "") -> Reply:
         """What was recorded for the request, when its time has come."""
         key = self._paths.key(request.step_id)
-        asked = replace(self._asking.digests(request, key=key)[0], model=self._asking.named(model))
+        asked = replace(self._asking.digests(request, key=key), model=self._asking.named(model))
         self.asked[key, request.attempt] = asked
         self.steps += 1
         place = self._requests.place(key, self._paths.place(request.step_id))

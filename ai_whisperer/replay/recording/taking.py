@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ai_whisperer.core.shown import READ_RESULT
+from ai_whisperer.core.causal_paths import Paths
 from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.domain.definition import AgentDefinition
 from ai_whisperer.domain.tasks import Failure, StepKind, StepRecord
@@ -22,21 +22,20 @@ from ai_whisperer.replay.recording.asking import definition_digest, digest_of, t
 from ai_whisperer.replay.recording.blotting import Scrub, blotted, digested
 from ai_whisperer.replay.recording.format import FORMAT, Agent, Entry, Header, Input, Recording, Reply, Result, Tool
 from ai_whisperer.replay.recording.inputs import Lead, leads_of
-from ai_whisperer.replay.recording.paths import Paths
 from ai_whisperer.replay.recording.rows import Rows, read_rows
 from ai_whisperer.store.base import Store
-from ai_whisperer.tools.function import AnyFunction, as_tools
-from ai_whisperer.tools.registry import COORDINATION_TOOLS, NAMED_TOOLS, machine_tools
+from ai_whisperer.tools.function import AnyFunction, as_tool
+from ai_whisperer.tools.registry import INSIDE, machine_tools
 from ai_whisperer.version import __version__
 
-INSIDE = {*COORDINATION_TOOLS, *NAMED_TOOLS, READ_RESULT}
-"""Tools that the runtime does itself."""
+Offered = AnyFunction | ToolSpec
+"""A tool that a session was given, or what models are told of it."""
 _ADDED = " The provider asks to wait for "
 """How the sentence begins that the runtime adds to what a provider said."""
 _UNKNOWN_TOOL = "You have no tool "
 """How the runtime answers for a tool that there is not."""
 
-__all__ = ["Scrub", "record"]
+__all__ = ["Offered", "Scrub", "record"]
 
 
 async def record(
@@ -45,7 +44,7 @@ async def record(
     *,
     first: int = 1,
     last: int | None = None,
-    tools: Iterable[AnyFunction] = (),
+    tools: Iterable[Offered] = (),
     scrub: Scrub | None = None,
 ) -> Recording:
     """Record a session that the store has, up to entry `last` of its log; it may be open, and nothing is changed.
@@ -66,9 +65,10 @@ async def record(
     return await noted(digested(taken), blotted(taken, scrub))
 
 
-def taken_of(rows: Rows, tools: Iterable[AnyFunction], *, first: int = 1) -> Recording:
+def taken_of(rows: Rows, tools: Iterable[Offered], *, first: int = 1) -> Recording:
     """The recording as it is in the rows, with all secrets and the arguments of calls."""
-    return Taking(rows, {tool.name: tool.spec for tool in as_tools(tools)}).recording(first)
+    specs = (each if isinstance(each, ToolSpec) else as_tool(each).spec for each in tools)
+    return Taking(rows, {spec.name: spec for spec in specs}).recording(first)
 
 
 class Taking:
@@ -123,7 +123,6 @@ class Taking:
             format=FORMAT,
             version=__version__,
             session=self._rows.session_id,
-            first=1,
             last=last.seq,
             began_at=self._began_at,
             compared_from=first,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import Context
 from heapq import heappop, heappush
@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any, TypeVar, TypeVarTuple
 
 from ai_whisperer.replay.recording.turns import Schedule, Turns
-from ai_whisperer.testing.simulation import SimulationLoop, SimulationStalledError
+from ai_whisperer.simulation.loop import RealFiles, SimulationLoop, SimulationStalledError
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -169,33 +169,15 @@ class ReplayLoop(SimulationLoop):
         return found
 
 
-class _Selector(selectors.BaseSelector):
+class _Selector(RealFiles):
     """Waits for files only while something is done for real; else nothing is waited for."""
 
     loop: ReplayLoop
 
-    def __init__(self) -> None:
-        self._real = selectors.DefaultSelector()
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
-
-    def close(self) -> None:
-        self._real.close()
-
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self.loop.has_calls_under_way:
             self.loop.let_all_go()
-            return self.loop.wait_for_real(self._real)
+            return self.loop.wait_for_real(self.real)
         self.loop.idle(timeout)
         return []
 

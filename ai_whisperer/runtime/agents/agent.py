@@ -114,15 +114,10 @@ class LiveAgent:
 
     def barred_models(self) -> Collection[str]:
         """Those of its models that are not asked now, since they refused it."""
-        barred = self.toolkit.barred
-        if barred:
-            now = self.parts.kernel.clock.now()
-            for name in [name for name, until in barred.items() if until <= now]:
-                del barred[name]
-        return barred
+        return self.toolkit.barred_models(self.parts.kernel.clock.now)
 
     def bar_model(self, name: str, until: float) -> None:
-        self.toolkit.barred[name] = until
+        self.toolkit.bar_model(name, until)
 
     @property
     def may_step(self) -> bool:
@@ -327,7 +322,7 @@ class LiveAgent:
         durable = decision.submit()
         self.is_being_stopped = False
         models = self.toolkit.take_models()
-        self.toolkit.barred.clear()
+        self.toolkit.forget_bars()
         try:
             await asyncio.shield(durable)
         finally:  # the session may be closed meanwhile

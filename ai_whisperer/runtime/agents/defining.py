@@ -19,6 +19,9 @@ from ai_whisperer.tools.function import Tool
 from ai_whisperer.tools.mcp.names import ALL_TOOLS, exposed_name, server_of, tool_of
 from ai_whisperer.tools.registry import COORDINATION_TOOLS, ToolRegistry, machine_tools
 
+_PLAIN = AgentDefinition()
+"""Of which nothing is stated: one object for all such agents, as a template is for those that are made of it."""
+
 
 def definition_for(
     agent_id: str,
@@ -41,7 +44,7 @@ def definition_for(
         return definition_from(config)
     chosen = _chosen(agent_id, template, library)
     if chosen is None:
-        return AgentDefinition()
+        return _PLAIN
     named = _with_free_names(agent_id, chosen, book)
     return overridden(with_grants(named, chosen, offered, servers, claude_folder), config)
 

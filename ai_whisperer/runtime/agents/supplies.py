@@ -32,6 +32,13 @@ class Supplies:
         self.folders = folders
         self.stalls = stalls
         self._registries: dict[tuple[str, ...] | None, ToolRegistry] = {}
+        self._names: tuple[str, ...] = ()
+
+    def shared_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The same names as one object for all agents that are made after each other with the same."""
+        if names != self._names:
+            self._names = names
+        return self._names
 
     def registry(self, granted: tuple[str, ...] | None, own: Iterable[Tool]) -> ToolRegistry:
         """The tools of an agent. Agents with the same grants and none of their own share one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.definition import INHERIT, AgentDefinition
@@ -13,19 +13,16 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 
 class Toolkit:
-    """The tools and the models of one agent, made when they are first needed.
+    """The tools and the models of one agent, made when they are first needed: most agents of many do nothing."""
 
-    `barred` has the models that are passed over, and until when.
-    """
-
-    __slots__ = ("_models", "_supplies", "barred", "known_registry", "missing_tools", "own_tools")
+    __slots__ = ("_barred", "_models", "_supplies", "known_registry", "missing_tools", "own_tools")
 
     def __init__(self, supplies: Supplies, own_tools: Iterable[Tool]) -> None:
         self._supplies = supplies
         self.own_tools = tuple(own_tools)
         self.known_registry: ToolRegistry | None = None
-        self._models: dict[str, Model] = {}
-        self.barred: dict[str, float] = {}
+        self._models: dict[str, Model] | None = None
+        self._barred: dict[str, float] | None = None
         self.missing_tools: tuple[str, ...] = ()
 
     def registry(self, record: AgentRecord) -> ToolRegistry:
@@ -35,6 +32,8 @@ class Toolkit:
 
     def model(self, name: str) -> Model:
         """The agent's own client of that model; raises a `ModelError`."""
+        if self._models is None:
+            self._models = {}
         model = self._models.get(name)
         if model is None:
             model = self._supplies.model_factory(self._supplies.default_model if name == INHERIT else name)
@@ -48,8 +47,22 @@ class Toolkit:
 
     def take_models(self) -> Sequence[Model]:
         """Part with the model clients, for them to be closed."""
-        models, self._models = self._models, {}
-        return tuple(models.values())
+        models, self._models = self._models, None
+        return () if models is None else tuple(models.values())
+
+    def barred_models(self, now: Callable[[], float]) -> Collection[str]:
+        """Those of its models that are not asked now, since they refused it."""
+        if self._barred:
+            at = now()
+            self._barred = {name: until for name, until in self._barred.items() if until > at}
+        return self._barred or ()
+
+    def bar_model(self, name: str, until: float) -> None:
+        self._barred = {**(self._barred or {}), name: until}
+
+    def forget_bars(self) -> None:
+        """All models may be asked again."""
+        self._barred = None
 
     def forget_registry(self) -> None:
         """The grants have changed."""
@@ -68,7 +81,7 @@ class Toolkit:
         """
         shared = () if definition.tools is not None else self._supplies.tools
         named = dict.fromkeys(tool.name for tool in (*self.own_tools, *shared) if not tool.optional)
-        return tuple(named)
+        return self._supplies.shared_names(tuple(named))
 
     def give_tools(self, record: AgentRecord, tools: Iterable[Tool]) -> None:
         """Take tools in place of those of the same names. Raises if two have one name."""

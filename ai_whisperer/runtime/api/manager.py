@@ -32,6 +32,7 @@ from ai_whisperer.runtime.api.accepting import Intake
 from ai_whisperer.runtime.api.approvals import SessionApprovals
 from ai_whisperer.runtime.api.base import AgentRef
 from ai_whisperer.runtime.api.context import SessionContext
+from ai_whisperer.runtime.api.forks import SessionForks
 from ai_whisperer.runtime.api.handle import AgentSession
 from ai_whisperer.runtime.api.limits import SessionLimiting
 from ai_whisperer.runtime.api.locks import SessionLocks
@@ -61,6 +62,7 @@ from ai_whisperer.tools.registry import ToolRegistry
 
 @told
 class AsyncAgentSessionManager(
+    SessionForks,
     SessionProviders,
     SessionMemory,
     SessionRetention,

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ai_whisperer.core.blame import trial_key
 from ai_whisperer.core.queueing import Work
+from ai_whisperer.core.recorded_calls import RecordedCalls
 from ai_whisperer.core.supervising import restart_key
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.clock import Clock, IdSource
@@ -58,6 +59,7 @@ from ai_whisperer.runtime.waiting.cycles import Cycles
 from ai_whisperer.runtime.waiting.locks import Locks
 from ai_whisperer.runtime.waiting.permission import Permission
 from ai_whisperer.runtime.waiting.questions import Questions
+from ai_whisperer.runtime.waiting.recalling import ApprovalsInFork, PermissionInFork
 from ai_whisperer.runtime.waiting.turns import Turns, lines_of
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store.base import SessionSnapshot, Store
@@ -87,8 +89,13 @@ def assemble(
     snapshot: SessionSnapshot,
     stated: StatedLimits,
     outside: Outside,
+    *,
+    recorded: RecordedCalls | None = None,
 ) -> OpenSession:
-    """The session as the snapshot has it, without its agents: see `recovery.restore`."""
+    """The session as the snapshot has it, without its agents: see `recovery.restore`.
+
+    `recorded` are the calls that a fork does not repeat.
+    """
     reads = Reads(store, session_id)
     log = NotificationBus(
         session_id,
@@ -132,8 +139,11 @@ def assemble(
     lines = lines_of(roster)
     cycles = Cycles(kernel, roster, waits, lines)
     turns = Turns(kernel, roster, waits, cycles, lines, shown=outside.folders.shown)
-    approvals = Approvals(kernel, roster, waits, turns)
+    approvals = (Approvals if recorded is None else ApprovalsInFork)(kernel, roster, waits, turns)
     questions = Questions(kernel, roster, waits, bounded=reached.bounded_result)
+    permission = (
+        Permission(waits, approvals, turns) if recorded is None else PermissionInFork(waits, approvals, turns, recorded)
+    )
     locks = Locks(kernel, waits, cycles)
 
     mail = Mail(
@@ -231,7 +241,7 @@ def assemble(
         turns=turns,
         approvals=approvals,
         questions=questions,
-        permission=Permission(waits, approvals, turns),
+        permission=permission,
         locks=locks,
         mail=mail,
         switch=switch,

@@ -13,6 +13,7 @@ from ai_whisperer.runtime.life import recovery
 from ai_whisperer.runtime.life.assembly import Outside, assemble
 from ai_whisperer.runtime.life.open_session import OpenSession
 from ai_whisperer.runtime.limits.stated import StatedLimits
+from ai_whisperer.runtime.waiting.recalling import recorded_calls_of
 from ai_whisperer.store.base import SERVER, Store
 
 _log = logging.getLogger(__name__)
@@ -27,7 +28,10 @@ async def open_session(session_id: str, store: Store, outside: Outside) -> OpenS
         stated = StatedLimits(
             setting=outside.limits, server=await store.limits(SERVER), session=await store.limits(session_id)
         )
-        session = assemble(session_id, store, snapshot, stated, outside)
+        recorded = None
+        if snapshot.fork is not None:
+            recorded, store = await recorded_calls_of(snapshot.fork, store)
+        session = assemble(session_id, store, snapshot, stated, outside, recorded=recorded)
         past = await recovery.read_past(session, snapshot)
     finally:
         store.unlisten(session_id)

@@ -62,6 +62,7 @@ AGENT_TOTALS: Final = f"SELECT {columns_of(tables.AGENT_TOTAL)} FROM agent_total
 LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_id=$1"
 HAS_MARKS: Final = """
 SELECT 1 FROM erasure WHERE session_id=$1 UNION ALL SELECT 1 FROM horizon WHERE session_id=$1 AND NOT is_done LIMIT 1"""
+FORK: Final = f"SELECT {columns_of(tables.FORK)} FROM fork WHERE session_id=$1"
 ERASURES: Final = f"SELECT {columns_of(tables.ERASURE)} FROM erasure WHERE session_id=$1 ORDER BY agent_id, thread_id"
 FIRST_SEQ: Final = "SELECT first_seq FROM horizon WHERE session_id=$1"
 LAST_AT: Final = "SELECT at FROM notification WHERE session_id=$1 ORDER BY seq DESC LIMIT 1"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -109,20 +110,13 @@ def accept_loss(data: str | Path) -> str | None:
     """
     folder = Path(data)
     database = folder / DATABASE_NAME
-    lock = lock_folder(folder)
-    try:
+    with _changing(folder):
         claim = read_claim(folder)
         if _size(database):
             _check_is_database(database)
         if not _size(database) and _size(wal_of(database)):
             _set_log_aside(database)
         accept(folder)
-    except OSError as error:
-        raise StoreReadOnlyError(
-            f"The data folder '{folder}' cannot be written ({error.strerror}). Change its permissions."
-        ) from error
-    finally:
-        lock.release()
     return str(claim) if claim is not None and claim.seq else None
 
 
@@ -138,17 +132,24 @@ def use_folder(data: str | Path) -> bool:
             f"There is no database in '{folder}', so there are no sessions in it to use. Name the data folder; "
             "nothing was changed."
         )
-    lock = lock_folder(folder)
-    try:
+    with _changing(folder):
         was_marked = unmark(folder)
         sync_folder(folder)
+    return was_marked
+
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[None]:
+    """Hold the lock of the folder; raises a `StoreError` if it is in use, or cannot be written."""
+    lock = lock_folder(folder)
+    try:
+        yield
     except OSError as error:
         raise StoreReadOnlyError(
             f"The data folder '{folder}' cannot be written ({error.strerror}). Change its permissions."
         ) from error
     finally:
         lock.release()
-    return was_marked
 
 
 def _check_is_database(path: Path) -> None:

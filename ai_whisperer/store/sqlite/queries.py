@@ -57,6 +57,7 @@ LAST_SEQ: Final = "SELECT coalesce(max(seq), 0) FROM notification WHERE session_
 HAS_MARKS: Final = """
 SELECT 1 FROM erasure WHERE session_id=?1 UNION ALL SELECT 1 FROM horizon WHERE session_id=?1 AND NOT is_done LIMIT 1"""
 ERASURES: Final = "SELECT * FROM erasure WHERE session_id=? ORDER BY agent_id, thread_id"
+FORK: Final = "SELECT * FROM fork WHERE session_id=?"
 FIRST_SEQ: Final = "SELECT first_seq FROM horizon WHERE session_id=?"
 NOTIFICATION_AT: Final = "SELECT at FROM notification WHERE session_id=? AND seq=?"
 LAST_AT: Final = "SELECT at FROM notification WHERE session_id=? ORDER BY seq DESC LIMIT 1"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
-from ai_whisperer.testing.simulation import SimulationLoop
+from ai_whisperer.simulation.loop import SimulationLoop
 
 _MACHINE: ContextVar[Machine | None] = ContextVar("machine", default=None)
 _OUTSIDE = Context()

@@ -20,9 +20,9 @@ from ai_whisperer.errors import WhispererError
 from ai_whisperer.runtime.session import background
 from ai_whisperer.server.duties import Duties
 from ai_whisperer.server.host import SessionHost
+from ai_whisperer.simulation.loop import EPOCH
 from ai_whisperer.store.postgresql import connecting, lane, migrating, pool, registry
 from ai_whisperer.templates.library import TemplateLibrary
-from ai_whisperer.testing.simulation import EPOCH
 from tests.simulation.hosts.machines import Machine, MachineLoop, context_here, this_machine
 from tests.simulation.hosts.server import Database
 from tests.simulation.hosts.wire import Prepared

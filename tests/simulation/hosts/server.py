@@ -12,6 +12,8 @@ from typing import Any
 
 import apsw
 
+from ai_whisperer.simulation.disk import empty_database
+from ai_whisperer.simulation.loop import EPOCH
 from ai_whisperer.store.postgresql import lane, node_queries, queries, retention_queries
 from ai_whisperer.store.postgresql.lane import Fence
 from ai_whisperer.store.postgresql.merging import Wave
@@ -19,8 +21,6 @@ from ai_whisperer.store.sqlite import queries as sqlite_queries
 from ai_whisperer.store.sqlite import retention_queries as sqlite_retention_queries
 from ai_whisperer.store.sqlite.files import DATABASE_NAME
 from ai_whisperer.store.tables import Row
-from ai_whisperer.testing.disk import empty_database
-from ai_whisperer.testing.simulation import EPOCH
 from tests.simulation.hosts.machines import Machine, this_machine
 from tests.simulation.hosts.tables import NodeTables
 from tests.simulation.hosts.wire import Connection

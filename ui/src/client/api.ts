@@ -254,6 +254,26 @@ export type CompactionKind = "summary" | "trim";
 export type CompactionReason = "asked" | "refused" | "window";
 
 /**
+ * What two sessions have in common and what not. A is the first one, B the second. `partings` has the first difference
+ * of each agent that differs, `first` the first one of all. `isSame`: agents answered, called and wrote the same. Of
+ * calls and mails that one has alone, `callsOnlyInA` and the like have the first; `more` says how many are left out.
+ */
+export interface Comparison {
+  isSame: boolean;
+  first: Parting | null;
+  partings: Parting[];
+  sameAnswers: number;
+  otherAnswers: number;
+  callsOnlyInA: Unmatched[];
+  callsOnlyInB: Unmatched[];
+  mailsOnlyInA: Unmatched[];
+  mailsOnlyInB: Unmatched[];
+  more: number;
+  spent: SpentByBoth;
+  spentByAgent: SpentByBoth[];
+}
+
+/**
  * What a model is shown of a conversation that has grown too long for it. `window` is how many tokens the model can
  * take with its answer; without it, what is known of the model. `model` writes the summaries, without it the agent's
  * own. Of the last answers, so many as `keep` says are kept with all their results.
@@ -297,6 +317,12 @@ export interface DeadLetters {
 
 /** When a message to a conversation is heard: in its turn, or before the next step of the task at work there. */
 export type Deliver = "in_turn" | "next_step";
+
+/**
+ * What becomes of calls with effects outside that a fork makes. `ask`: a person is asked before each. `recorded`: one
+ * that the session has made too brings what it brought there, all others wait for a person. `live`: they are made.
+ */
+export type Effects = "ask" | "live" | "recorded";
 
 /**
  * What was erased, or would be: how many tasks, mails, events and messages no longer have content. `notifications`
@@ -347,6 +373,23 @@ export interface FilePart {
   data: string;
   name?: string;
   mediaType?: string;
+}
+
+/** Numbers of entries of the log, in order. */
+export interface ForkPointList {
+  points: number[];
+}
+
+/**
+ * Sessions that were forked from `sessionId` after the entry `at` of its log. `recordedCalls` is how many results of
+ * later calls each of them has at hand, with the effects `recorded`.
+ */
+export interface ForkReport {
+  sessionId: string;
+  at: number;
+  sessionIds: string[];
+  effects: Effects;
+  recordedCalls: number;
 }
 
 /**
@@ -847,6 +890,25 @@ export interface Origin {
   continuesCut: boolean;
 }
 
+/**
+ * The first step in which an agent differs. `key` is what caused the step, and its number. `seqA` and `seqB` are the
+ * entries of the logs that tell of its end, `textA` and `textB` what it brought, shortened, and `diff` the lines that
+ * differ; None and empty where the step is not.
+ */
+export interface Parting {
+  agentId: string;
+  key: string;
+  kind: PartingKind;
+  seqA: number | null;
+  seqB: number | null;
+  textA: string;
+  textB: string;
+  diff: string;
+}
+
+/** How two sessions differ in a step: its answer or its result, or only one of them has it. */
+export type PartingKind = "answer" | "only_in_a" | "only_in_b" | "result";
+
 /** A tool call that waits for a person. */
 export interface PendingApproval {
   approvalId: string;
@@ -1178,6 +1240,22 @@ export interface Snapshot {
   deadMails: number;
 }
 
+/** What a session, or an agent of it, has used. `costUsd` is of what has a price, None if nothing has. */
+export interface Spent {
+  requests: number;
+  inputTokens: number;
+  outputTokens: number;
+  costUsd: number | null;
+  seconds: number;
+}
+
+/** What each of two sessions has used; with an `agentId`, that agent in each. */
+export interface SpentByBoth {
+  agentId: string | null;
+  a: Spent;
+  b: Spent;
+}
+
 /** A model request, a tool call, or that the conversation is made shorter. */
 export type StepKind = "compaction" | "model" | "tool";
 
@@ -1468,6 +1546,13 @@ export interface ToolRun {
   wallSeconds: number;
   cpuSeconds: number;
   memoryBytes: number;
+}
+
+/** A call or a mail that only one of two sessions has, and the entry of its log that tells of it. */
+export interface Unmatched {
+  agentId: string;
+  text: string;
+  seq: number;
 }
 
 /**
@@ -2635,6 +2720,57 @@ export interface Methods {
       limit?: number;
     };
     result: IdList;
+  };
+  /**
+   * After which entries of the log the session can be forked: those around entry `near`, in order. Empty if there are
+   * none: the beginning of the log was pruned, or something was deleted before.
+   */
+  "session.forkPoints": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The number of an entry of the log. */
+      near: number;
+      /** How many entries at most. */
+      limit?: number;
+    };
+    result: ForkPointList;
+  };
+  /**
+   * Make a session that is as this one was after entry `at` of its log, and continues from there; the caller owns it.
+   * Up to there it is played as it was recorded: nothing is asked or done again. `set` are fields of agents that are to
+   * be otherwise, by `AGENT.FIELD`. `newSessionId` is chosen unless given; with several `runs` it is how their ids
+   * begin. An `at` that does not work is refused with the nearest that do, in `data.points`.
+   */
+  "session.fork": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** After which entry of the log. */
+      at: number;
+      /** Fields of agents that are to be otherwise, by `AGENT.FIELD`, such as `writer.prompt`. */
+      set?: Record<string, unknown> | null;
+      /** What becomes of calls with effects outside. */
+      effects?: Effects;
+      /** The id of the fork; with several runs, how their ids begin. */
+      newSessionId?: string | null;
+      /** How many forks are made. */
+      runs?: number;
+    };
+    result: ForkReport;
+  };
+  /**
+   * Lay two sessions of the caller side by side: this one is A, the other one B. Steps are aligned by what caused them,
+   * so ids, times and orders do not matter.
+   */
+  "session.compare": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** The id of the session to compare it with. */
+      otherSessionId: string;
+    };
+    result: Comparison;
   };
   /** What the agents of the session have used, each and together; of a task, what all its tree has used. */
   "usage.get": {

@@ -26,7 +26,7 @@ export function currentHistory(): History {
   const talking = server();
   const isSame = kept?.sessionId === sessionId && kept.createdAt === createdAt && kept.firstSeq === firstSeq;
   if (kept === null || !isSame || kept.talking !== talking) {
-    const made = newHistory(talking, sessionId ?? "", firstSeq, base);
+    const made = historyOf(sessionId ?? "", { firstSeq, base });
     kept = { talking, sessionId: sessionId ?? "", createdAt, firstSeq, ...made };
   }
   kept.pages.reaches(live.seq);
@@ -34,7 +34,15 @@ export function currentHistory(): History {
   return kept;
 }
 
-function newHistory(talking: Server, sessionId: string, firstSeq: number, base: World): History {
+interface Beginning {
+  /** The first notification that the log has, and a world to begin with if others came before it. */
+  readonly firstSeq: number;
+  readonly base: World;
+}
+
+/** The past of any session. */
+export function historyOf(sessionId: string, { firstSeq, base }: Beginning): History {
+  const talking = server();
   const ask: Ask = (after, limit) => talking.call("events.list", { sessionId, after, limit });
   const pages = new LogPages(ask, { firstSeq });
   return { pages, keyframes: new Keyframes(pages, { base: firstSeq > 1 ? base : EMPTY }) };

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { notify } from "../state/actions";
-import { useActing } from "./acting";
+import { useActing, useReaching } from "./acting";
 import { Dialog } from "./Dialog";
 
 /** A sentence that says what is wrong with what was filled in; nothing if it is done. */
@@ -18,26 +18,45 @@ interface AskingProps {
   /** Does it. It fails, or answers with a sentence, if it could not be done: then everything that was typed stays. */
   onSubmit: (submitted: Submitted) => Wrong | Promise<Wrong>;
   onClose: () => void;
+  /** What comes when it is done; it closes unless something else is said. */
+  onDone?: () => void;
   children: ReactNode;
   wide?: boolean;
+  /** What is told while it is under way, if that may take a while. */
+  doing?: string;
+  /** Whether it leaves the session as it is, so that it can be done in the past too. */
+  isHarmless?: boolean;
 }
 
 /** A form over the page. It closes when what it asks for is done; why it could not be done is told in it. */
-export function Asking({ title, action, onSubmit, onClose, children, wide = false }: AskingProps) {
-  const acting = useActing();
-  const { problem, isBusy, submit, forget } = useSubmitting(onSubmit, onClose);
+export function Asking(props: AskingProps) {
+  const { title, action, onSubmit, onClose, onDone = onClose, children, wide = false, doing = "" } = props;
+  const [acting, reaching] = [useActing(), useReaching()];
+  const { problem, isBusy, submit, forget } = useSubmitting(onSubmit, onDone);
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
-      <form method="dialog" noValidate onSubmit={submit} onChange={forget}>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a button that fills something in is clicked by the keyboard too */}
+      <form
+        method="dialog"
+        noValidate
+        onSubmit={submit}
+        onChange={forget}
+        onClick={({ target }) => (target as Element).closest("button[type=button]") && forget()}
+      >
         {children}
         <p className="asking-problem" role="alert">
           {problem}
         </p>
+        {doing !== "" && (
+          <p className="quiet" role="status">
+            {isBusy ? doing : ""}
+          </p>
+        )}
         <div className="dialog-actions">
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" className="primary" {...acting} aria-disabled={isBusy}>
+          <button type="submit" className="primary" {...(props.isHarmless ? reaching : acting)} aria-disabled={isBusy}>
             {action}
           </button>
         </div>
@@ -46,7 +65,7 @@ export function Asking({ title, action, onSubmit, onClose, children, wide = fals
   );
 }
 
-function useSubmitting(onSubmit: AskingProps["onSubmit"], onClose: () => void) {
+function useSubmitting(onSubmit: AskingProps["onSubmit"], onDone: () => void) {
   const [problem, setProblem] = useState("");
   const [isBusy, setIsBusy] = useState(false);
   const isThere = useRef(false);
@@ -65,7 +84,7 @@ function useSubmitting(onSubmit: AskingProps["onSubmit"], onClose: () => void) {
     const wrong = await sentenceOf(() => onSubmit({ submitter: (submitter as HTMLButtonElement | null)?.value ?? "" }));
     if (isThere.current) {
       setIsBusy(false);
-      if (wrong === "") onClose();
+      if (wrong === "") onDone();
       else setProblem(wrong);
     } else if (wrong !== "") notify(wrong, { isProblem: true }); // it was closed before it was known
   }

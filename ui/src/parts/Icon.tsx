@@ -14,6 +14,7 @@ const PATHS = {
   graph:
     "M6 6m-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0M18 8m-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0M10 18m-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0M8 6.5l8 1M7 8l2.4 8M16.6 9.5l-5 7",
   timeline: "M4 6h9M8 12h12M4 18h6M14 18h4",
+  compare: "M4 5h7v5H4zM4 14h5v5H4zM15 5h5v5h-5zM13 14h7v5h-7z",
   log: "M5 6h14M5 10h14M5 14h14M5 18h9",
   menu: "M4 7h16M4 12h16M4 17h16",
   search: "M11 5a6 6 0 1 0 .01 0M16 16l4 4",
@@ -33,6 +34,7 @@ const PATHS = {
   back: "M15 5l-7 7 7 7",
   forward: "M9 5l7 7-7 7",
   history: "M4 12a8 8 0 1 0 3-6M4 4v4h4M12 8v4l3 2",
+  fork: "M7 4v16M7 13c0-4 10-2 10-7M14 8l3-3 3 3",
   send: "M4 12l16-8-5 16-3-7z",
   user: "M12 4a4 4 0 1 0 .01 0M4 21c1-5 4-7 8-7s7 2 8 7",
   agent: "M5 9h14v9H5zM12 5v4M9 13h.01M15 13h.01M2 12v3M22 12v3",

@@ -8,6 +8,7 @@ import { Icon } from "../parts/Icon";
 import { usePage } from "../state/page";
 import { backToLive, play, travelTo, useTravel } from "../state/playhead";
 import { useSelection } from "./addresses";
+import { ForkButton } from "./ForkButton";
 import { usePastKeys } from "./pastKeys";
 
 const EXACT = new Intl.NumberFormat("en");
@@ -104,6 +105,7 @@ export default function PastBar() {
           <option value="agent">same agent</option>
           <option value="name">same kind</option>
         </select>
+        <ForkButton at={wanted} />
         <button type="button" className="primary" title="Back to live (Escape)" onClick={backToLive}>
           Back to live
         </button>

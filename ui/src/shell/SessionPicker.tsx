@@ -1,11 +1,13 @@
 import { useLocation } from "wouter";
 import { usePage } from "../state/page";
+import { useTitles } from "../state/titles";
 import { addressOf } from "./addresses";
 
 /** Which session is shown, and the way to another. */
 export function SessionPicker() {
   const sessions = usePage((page) => page.sessions);
   const sessionId = usePage((page) => page.sessionId);
+  const titleOf = useTitles();
   const [, go] = useLocation();
   return (
     <select
@@ -16,7 +18,7 @@ export function SessionPicker() {
     >
       {sessions?.map((session) => (
         <option key={session.sessionId} value={session.sessionId}>
-          {session.title || session.sessionId}
+          {titleOf(session.sessionId)}
         </option>
       ))}
       {sessionId !== null && !sessions?.some((session) => session.sessionId === sessionId) && (

@@ -11,6 +11,7 @@ import { notify } from "../state/actions";
 import { follow, refreshSessions } from "../state/following";
 import { usePage } from "../state/page";
 import { server } from "../state/server";
+import { useTitles } from "../state/titles";
 import { addressOf, useLeading } from "./addresses";
 import { ConnectionBadge } from "./ConnectionBadge";
 import { ModelBadge } from "./ModelBadge";
@@ -20,6 +21,7 @@ import { Notices } from "./Notices";
 /** The sessions of the user, and a way to make one. */
 export function SessionsView() {
   const sessions = usePage((page) => page.sessions);
+  const titleOf = useTitles();
   const list = useRef<HTMLUListElement>(null);
   useSettling(list);
   const [deleted, setDeleted] = useState<SessionSummary | null>(null);
@@ -49,24 +51,28 @@ export function SessionsView() {
         {sessions?.map((session) => (
           <li key={session.sessionId} className="session">
             <Link href={addressOf(session.sessionId)} className="card">
-              <strong>{session.title || session.sessionId}</strong>
+              <strong>{titleOf(session.sessionId)}</strong>
               <span className="quiet">
                 {count(session.agents)} {session.agents === 1 ? "agent" : "agents"}, made <Ago at={session.createdAt} />
               </span>
             </Link>
-            {nodes.length > 1 && (
-              <button
-                type="button"
-                aria-label={`Move ${session.title || session.sessionId}`}
-                onClick={() => setMoved(session)}
+            {(sessions?.length ?? 0) > 1 && (
+              <Link
+                href={addressOf(session.sessionId, "compare")}
+                aria-label={`Compare ${titleOf(session.sessionId)} with another`}
               >
+                Compare
+              </Link>
+            )}
+            {nodes.length > 1 && (
+              <button type="button" aria-label={`Move ${titleOf(session.sessionId)}`} onClick={() => setMoved(session)}>
                 Move
               </button>
             )}
             <button
               type="button"
               className="icon-button"
-              aria-label={`Delete ${session.title || session.sessionId}`}
+              aria-label={`Delete ${titleOf(session.sessionId)}`}
               onClick={() => setDeleted(session)}
             >
               <Icon name="close" />
@@ -79,7 +85,7 @@ export function SessionsView() {
       {moved && <MoveSession session={moved} nodes={nodes} onClose={() => setMoved(null)} />}
       {deleted && (
         <Confirm
-          title={`Delete ${deleted.title || deleted.sessionId}?`}
+          title={`Delete ${titleOf(deleted.sessionId)}?`}
           action="Delete for good"
           onConfirm={() => void remove(deleted.sessionId)}
           onClose={() => setDeleted(null)}

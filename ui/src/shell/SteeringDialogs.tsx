@@ -1,4 +1,5 @@
 import { BroadcastDialog } from "../steer/BroadcastDialog";
+import { ForkDialog } from "../steer/ForkDialog";
 import { NewAgentDialog } from "../steer/NewAgentDialog";
 import { OutcomeDialog } from "../steer/OutcomeDialog";
 import { SteerDialog } from "../steer/SteerDialog";
@@ -18,6 +19,8 @@ export default function SteeringDialogs({ open, onClose }: SteeringDialogsProps)
       return <ShortcutsDialog onClose={onClose} />;
     case "broadcast":
       return <BroadcastDialog onClose={onClose} />;
+    case "fork":
+      return <ForkDialog onClose={onClose} {...(open.at === undefined ? {} : { at: open.at })} />;
     case "new-agent":
       return <NewAgentDialog onClose={onClose} {...(open.template ? { template: open.template } : {})} />;
     case "new-group":

@@ -11,7 +11,7 @@ export type Deed =
   | { readonly kind: "go"; readonly parts: readonly string[] }
   | { readonly kind: "session"; readonly sessionId: string }
   | { readonly kind: "steer"; readonly action: Action; readonly agentId: string }
-  | { readonly kind: "open"; readonly dialog: "new-agent" | "new-group" | "broadcast" | "help" }
+  | { readonly kind: "open"; readonly dialog: "new-agent" | "new-group" | "broadcast" | "fork" | "help" }
   | { readonly kind: "theme"; readonly theme: "system" | "light" | "dark" };
 
 export interface Entry {
@@ -54,6 +54,16 @@ const LOOKING: readonly Entry[] = [
   { id: "help", title: "Help: keyboard shortcuts", icon: "more", deed: { kind: "open", dialog: "help" } },
 ].map((entry) => ({ ...entry, group: "Do", detail: entry.id === "help" ? "?" : "" }) as Entry);
 
+/** What leaves the session as it is, and so can be done in the past too. */
+const FORKING: Entry = {
+  id: "fork",
+  group: "Do",
+  title: "Fork from here",
+  detail: "another session that goes on from the moment that is shown",
+  icon: "fork",
+  deed: { kind: "open", dialog: "fork" },
+};
+
 const MAKING: readonly Entry[] = [
   { id: "new agent", title: "New agent", detail: "n", icon: "plus", deed: { kind: "open", dialog: "new-agent" } },
   {
@@ -75,7 +85,7 @@ const MAKING: readonly Entry[] = [
 /** What fits the words of the query, the best first in each group, and no more than can be looked through. */
 export function findEntries(query: string, sources: Sources): Entry[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const fixed = [...PLACES, ...(sources.canAct ? MAKING : []), ...LOOKING];
+  const fixed = [...PLACES, ...(sources.canAct ? MAKING : []), FORKING, ...LOOKING];
   const rooms = [...sources.rooms.values()].map(roomEntry);
   const sessions = sources.sessions.map(sessionEntry);
   const found = [...fixed, ...rooms, ...sessions].flatMap((entry) => {

@@ -10,6 +10,7 @@ export type OpenDialog =
   | { readonly kind: "new-agent"; readonly template?: string }
   | { readonly kind: "new-group" }
   | { readonly kind: "broadcast" }
+  | { readonly kind: "fork"; readonly at?: number }
   | { readonly kind: "steer"; readonly action: Action; readonly agentIds: readonly string[] }
   | { readonly kind: "outcome"; readonly outcome: Outcome };
 

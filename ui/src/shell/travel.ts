@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 import { usePathname } from "wouter/use-browser-location";
 import { useIsPast, usePage } from "../state/page";
 import { travelTo, useTravel } from "../state/playhead";
-import { useQuery } from "./addresses";
+import { usePlace, useQuery } from "./addresses";
 
 const WRITE_MS = 400;
 /** What the address holds only while the page is in the past. */
@@ -16,10 +16,16 @@ export function useTravelAddress(): void {
   const [search, change] = useQuery();
   const path = usePathname();
   const given = search.get("at");
-  const isLoaded = usePage((page) => page.isLoaded);
+  const { sessionId } = usePlace();
+  const isLoaded = usePage((page) => page.isLoaded && page.sessionId === sessionId);
   const isPast = useIsPast();
   const wanted = useTravel((travel) => travel.wanted);
   const written = useRef<string | null>(null);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the moment before was one of another session
+  useEffect(() => {
+    written.current = null;
+  }, [sessionId]);
 
   useEffect(() => {
     if (!isLoaded || given === null || given === written.current) return;
@@ -30,7 +36,7 @@ export function useTravelAddress(): void {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path has lost what was in the address
   useEffect(() => {
-    if (!isPast && written.current === null) return;
+    if (!isLoaded || (!isPast && written.current === null)) return;
     const text = isPast ? String(wanted) : null;
     if (text === given) return;
     const timer = setTimeout(

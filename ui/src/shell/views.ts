@@ -120,6 +120,14 @@ export const VIEWS: readonly View[] = [
     component: late(() => import("../views/timeline/TimelineView")),
   },
   {
+    path: "compare",
+    title: "Compare",
+    icon: "compare",
+    key: "v",
+    group: "look",
+    component: late(() => import("../views/compare/CompareView")),
+  },
+  {
     path: "log",
     title: "Log",
     icon: "log",

@@ -82,9 +82,14 @@ export function useWorld<Part>(part: (world: World) => Part): Part {
   return usePage((page) => part(shownWorld(page)));
 }
 
+/** Whether the server can be asked about the session. */
+export function isReachable({ connection, ended }: Page): boolean {
+  return connection === "open" && ended === null;
+}
+
 /** Whether what is shown is the present, and can be acted on. */
 export function isLive(page: Page): boolean {
-  return page.playhead === null && page.connection === "open" && page.ended === null;
+  return page.playhead === null && isReachable(page);
 }
 
 export function useIsLive(): boolean {
@@ -96,13 +101,16 @@ export function useIsPast(): boolean {
   return usePage((page) => page.playhead !== null);
 }
 
+/** Why the server cannot be asked about the session. */
+export function whyNotReachable(): string {
+  return usePage.getState().ended !== null ? "This session has ended." : "There is no connection to the server.";
+}
+
 /** Why what is shown cannot be acted on. */
 export function whyNotLive(): string {
   const { playhead, ended } = usePage.getState();
-  if (ended !== null) return "This session has ended.";
-  return playhead === null
-    ? "There is no connection to the server."
-    : "This is the past: it cannot be changed. Go back to live first.";
+  if (ended !== null || playhead === null) return whyNotReachable();
+  return "This is the past: it cannot be changed. Go back to live first.";
 }
 
 /** Have something done when another session is shown, also one that has taken the id of the one before. */

@@ -1,3 +1,4 @@
+import { useId } from "react";
 import { Loaded } from "../parts/Messages";
 import { useAnswer } from "../state/answers";
 import { usePage } from "../state/page";
@@ -43,6 +44,7 @@ export function OwnDefinition({ form, onChange }: { form: OwnForm; onChange: (fo
 }
 
 function Tools({ form, onChange }: { form: OwnForm; onChange: (form: OwnForm) => void }) {
+  const group = useId(); // several agents may be defined in one form
   const tools = useAnswer("tool.list", form.isToolsChosen ? {} : null);
   function toggle(name: string) {
     const next = new Set(form.tools);
@@ -55,7 +57,7 @@ function Tools({ form, onChange }: { form: OwnForm; onChange: (form: OwnForm) =>
       <label>
         <input
           type="radio"
-          name="tools"
+          name={group}
           checked={!form.isToolsChosen}
           onChange={() => onChange({ ...form, isToolsChosen: false })}
         />{" "}
@@ -64,7 +66,7 @@ function Tools({ form, onChange }: { form: OwnForm; onChange: (form: OwnForm) =>
       <label>
         <input
           type="radio"
-          name="tools"
+          name={group}
           checked={form.isToolsChosen}
           onChange={() => onChange({ ...form, isToolsChosen: true })}
         />{" "}

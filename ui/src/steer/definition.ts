@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../client/client";
 import { commaList } from "./text";
 
 /** What the user fills in to make an agent of an own definition. */
@@ -12,6 +13,9 @@ export interface OwnForm {
   /** Further tools by name, such as those of MCP servers, with commas between them. */
   readonly otherTools: string;
 }
+
+/** What stands for the server's model. */
+export const INHERIT = "inherit";
 
 export const EMPTY_FORM: OwnForm = {
   name: "",
@@ -57,4 +61,27 @@ export function ownConfig(form: OwnForm): Record<string, unknown> {
   if (models.length > 0) config.model = models.length === 1 ? models[0] : models;
   if (form.isToolsChosen) config.tools = [...new Set([...form.tools, ...commaList(form.otherTools)])];
   return config;
+}
+
+/** The form filled in with what is defined. */
+export function formOf({ name, description, model, prompt, tools }: AgentDefinition): OwnForm {
+  return {
+    name: name ?? "",
+    description: description ?? "",
+    model: typeof model === "object" ? model.join(", ") : model === INHERIT ? "" : (model ?? ""),
+    prompt: prompt ?? "",
+    isToolsChosen: tools != null,
+    tools: new Set(tools),
+    otherTools: "",
+  };
+}
+
+const UNSAID = { name: "", description: "", prompt: "", model: INHERIT, tools: null } as const;
+
+/** What the form says otherwise than the definition, by field; what was taken away is as if nobody had defined it. */
+export function changesOf(form: OwnForm, definition: AgentDefinition): Record<string, unknown> {
+  const [after, before] = [ownConfig(form), ownConfig(formOf(definition))];
+  const fields = Object.keys(UNSAID) as (keyof typeof UNSAID)[];
+  const changed = fields.filter((field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]));
+  return Object.fromEntries(changed.map((field) => [field, after[field] ?? UNSAID[field]]));
 }

@@ -13,6 +13,7 @@ export const PLACES = [
   ["tools", "Tools"],
   ["graph", "Graph"],
   ["timeline", "Timeline"],
+  ["compare", "Compare"],
   ["log", "Log"],
 ] as const;
 

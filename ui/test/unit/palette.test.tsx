@@ -57,6 +57,13 @@ test("in the past the palette leads to places but changes nothing", () => {
   expect(offered.filter((title) => /^(Pause|Stop|New|Broadcast)/.test(title))).toEqual([]);
 });
 
+test("a session can be forked from the past too, and is compared from the palette", () => {
+  for (const canAct of [true, false]) {
+    expect(titles("fork", { ...SOURCES, canAct })).toEqual(["Fork from here"]);
+    expect(titles("compare", { ...SOURCES, canAct })).toEqual(["Compare"]);
+  }
+});
+
 test("rooms and sessions are found by their titles", () => {
   const room = { roomId: "r", kind: "group" as const, title: "Standup", members: ["alice"], hopLimit: 1 };
   const rooms = new Map([["r", { ...room, lastNumber: 0, lastAt: 0, answering: new Map() }]]);

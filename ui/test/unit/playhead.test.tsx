@@ -67,6 +67,18 @@ test("an address with a number opens the page at that moment", async () => {
   expect(await screen.findByText("5 agents")).toBeTruthy();
 });
 
+test("an address that leads from the past of one session into that of another opens the other at its moment", async () => {
+  twenty();
+  renderAt("/s/default?at=5", page);
+  expect(await screen.findByText("5 agents")).toBeTruthy();
+  act(() => window.history.pushState(null, "", "/s/other?at=9"));
+  const { live } = usePage.getState();
+  act(() => usePage.setState({ sessionId: "other", isLoaded: false, playhead: null }));
+  await act(async () => usePage.setState({ isLoaded: true, live }));
+  expect(await screen.findByText("9 agents")).toBeTruthy();
+  expect(location.search).toBe("?at=9");
+});
+
 test.each(["", "soon", "-1"])("an address that has '%s' for a number opens the page as it is now", async (given) => {
   twenty();
   renderAt(`/s/default?at=${given}`, page);

@@ -9,6 +9,7 @@ import { SessionPicker } from "../../src/shell/SessionPicker";
 import { SessionsView } from "../../src/shell/SessionsView";
 import { isLive, usePage } from "../../src/state/page";
 import { useSeen } from "../../src/state/seen";
+import { titlesOf } from "../../src/state/titles";
 import { note, renderAt, setStage } from "./stage";
 
 const KEPT = { sessionId: "kept", title: "The kept one", owner: "local", createdAt: 1, agents: 3 };
@@ -103,6 +104,17 @@ test("a server with a data folder of its own has no nodes to show", async () => 
   await settled(async () => {});
   expect(screen.queryByText("Nodes")).toBeNull();
   expect(screen.queryByRole("button", { name: /Move/ })).toBeNull();
+});
+
+test("sessions of one title, as forks of a session are, are told apart by their ids", () => {
+  const named = (sessionId: string, title: string) => ({ ...KEPT, sessionId, title });
+  const titles = titlesOf([named("a", "Paid"), named("b", "Paid"), named("c", "Sent"), named("d", ""), named("e", "")]);
+  expect([...titles.values()]).toEqual(["Paid (a)", "Paid (b)", "Sent", "d", "e"]);
+  setStage([]);
+  usePage.setState({ sessions: [named("a", "Paid"), named("b", "Paid")], sessionId: null });
+  renderAt("/sessions", <SessionsView />);
+  expect(screen.getByRole("button", { name: "Delete Paid (b)" })).toBeTruthy();
+  expect(screen.getByRole("link", { name: "Compare Paid (b) with another" }).getAttribute("href")).toBe("/s/b/compare");
 });
 
 test("each session leads to its fleet", () => {

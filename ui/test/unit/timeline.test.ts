@@ -270,33 +270,55 @@ test("the marks of the axis are round times, and few", () => {
   expect(ticks({ from: 1_000_003, to: 1_000_003.05 }, 8)[0]?.label).toMatch(/\.\d{3}$/);
 });
 
+test("the axis can count from a moment, before it and after it", () => {
+  const labels = (from: number, to: number) => ticks({ from, to }, 8, 1_000).map(({ label }) => label);
+  expect(labels(995, 1_010)).toEqual(["−4 s", "−2 s", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]);
+  expect(labels(999.9, 1_000.9)).toEqual(["0 s", "0.2 s", "0.4 s", "0.6 s", "0.8 s"]);
+  expect(labels(1_000, 1_600)[1]).toBe("2 min");
+});
+
 /** A log of many tasks, served by pages. */
 function served(tasks: number) {
   const script = new Script();
   for (let index = 0; index < tasks; index += 1) script.started("alice", `t${index}`).completed("alice", `t${index}`);
   const asked: number[] = [];
+  let read = 0;
   const pages = new LogPages(async (after, limit) => {
     asked.push(after);
-    return { notifications: script.notes.slice(after, after + limit), lastSeq: script.notes.length };
+    const notifications = script.notes.slice(after, after + limit);
+    read += notifications.length;
+    return { notifications, lastSeq: script.notes.length };
   });
   pages.reaches(script.notes.length);
   const history: History = { pages, keyframes: new Keyframes(pages) };
-  return { history, asked, notes: script.notes };
+  return { history, asked, notes: script.notes, read: () => read };
 }
 
 async function reading(history: History, ...ranges: { from: number; to: number }[]): Promise<Read> {
   let last: Read | undefined;
-  for (const range of ranges) {
-    await new Promise<void>((resolve) => {
-      const reader = new ChartReader(history, (told) => {
-        last = told;
-        if (told.covered === range || told.problem) resolve();
-      });
-      reader.want(range);
-    });
-  }
+  for (const range of ranges) last = await covering(history, range);
   return last as Read;
 }
+
+function covering(history: History, range: { from: number; to: number }, furthest?: number): Promise<Read> {
+  return new Promise((resolve) => {
+    const tell = (told: Read) => (told.covered === range || told.problem) && resolve(told);
+    new ChartReader(history, tell, furthest).want(range);
+  });
+}
+
+test("what went on before a range is left out if it would take too many entries to know it", async () => {
+  const range = { from: 1_000 + 150_500, to: 1_000 + 150_900 };
+  const far = served(80_000);
+  const cut = await covering(far.history, range, 10_000);
+  expect(cut.isCut).toBe(true);
+  expect([...cut.chart.bars.values()].every(({ seq }) => seq > 150_000 && seq <= 151_000)).toBe(true);
+  expect(cut.chart.bars.size).toBe(500);
+  expect(far.read()).toBeLessThan(1_100);
+  const near = served(8_000);
+  const whole = await covering(near.history, { from: 1_000 + 9_500, to: 1_000 + 9_900 }, 10_000);
+  expect(whole.isCut).toBe(false);
+});
 
 test("only the pages of the range are read, once what was before it is known", async () => {
   const { history, asked } = served(5_000);

@@ -8,9 +8,7 @@ import { At } from "../../parts/Times";
 import { useAnswer } from "../../state/answers";
 import { useHorizon } from "../../state/horizon";
 import { usePage } from "../../state/page";
-
-/** What stands for the server's model. */
-const INHERIT = "inherit";
+import { INHERIT } from "../../steer/definition";
 
 /** What the agent is, apart from what it is doing: its prompt, its tools, what it may touch. */
 export function DefinitionTab({ agentId }: { agentId: string }) {

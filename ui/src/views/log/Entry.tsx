@@ -9,6 +9,7 @@ import { Problem } from "../../parts/Messages";
 import { At } from "../../parts/Times";
 import { USER } from "../../projection/coordination";
 import { useAddress } from "../../shell/addresses";
+import { ForkButton } from "../../shell/ForkButton";
 import { travelTo } from "../../state/playhead";
 import "../../parts/aside.css";
 
@@ -93,6 +94,7 @@ function Told({ note, nameOf }: { note: Notification; nameOf: NameOf }) {
       <button type="button" onClick={() => void travelTo(note.seq)}>
         <Icon name="history" size={15} /> Show the page at this moment
       </button>
+      <ForkButton at={note.seq} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached with the keyboard */}
       <pre className="log-json" tabIndex={0}>
         {shown}

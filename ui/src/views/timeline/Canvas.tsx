@@ -1,41 +1,55 @@
-import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import { currentHistory } from "../../history/history";
-import { useAddress } from "../../shell/addresses";
-import { useNow } from "../../state/clock";
-import { usePage } from "../../state/page";
-import { travelTo } from "../../state/playhead";
 import type { Chart } from "./chart";
-import { Arrows, LaneBars, Patterns } from "./Drawing";
+import { Arrows, LaneBars } from "./Drawing";
 import { useGestures } from "./gestures";
+import { type Mark, MarkLine, MarkSign } from "./Marks";
 import { moved, ticks, zoomed } from "./range";
-import { chainOf, type Lane, shapesWithin } from "./shapes";
+import { AXIS, chainOf, type Lane, shapesWithin } from "./shapes";
 import type { Ranging } from "./useRange";
 
-const AXIS = 24;
 const MOST_SHAPES = 900;
 const FEW_ARROWS = 60;
 const TICK_PX = 90;
 
+/** What is drawn of a session, and where its parts lead. */
+export interface Drawn {
+  readonly chart: Chart;
+  readonly lanes: readonly Lane[];
+  /** Until when what goes on is drawn. */
+  readonly now: number;
+  /** The moment that is marked; what came after it is pale. */
+  readonly moment: number | null;
+  /** Makes addresses in the session. */
+  readonly to: (...parts: string[]) => string;
+  /** What the axis counts from; without it, it shows the time of day. */
+  readonly origin?: number;
+  readonly marks?: readonly Mark[];
+  readonly label: string;
+}
+
+const NO_MARKS: readonly Mark[] = [];
+
 interface CanvasProps {
-  chart: Chart;
-  lanes: readonly Lane[];
-  ranging: Ranging;
+  drawn: Drawn;
+  ranging: Pick<Ranging, "range" | "show" | "follow">;
   onFit: () => void;
   chosen: string;
   onChoose: (barId: string) => void;
+  /** The moment was moved to this time. */
+  onMoment: (time: number) => void;
 }
 
-/** The drawing itself: only what is in sight of it exists. */
-export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: CanvasProps) {
-  const { range, isFollowing, show, follow } = ranging;
-  const box = useRef<HTMLDivElement>(null);
+/** The drawing itself: only what is in sight of it exists. `Patterns` have to be on the page once. */
+export function Canvas({ drawn, ranging, onFit, chosen, onChoose, onMoment }: CanvasProps) {
+  const { chart, lanes, now, moment, to, label, origin = null, marks = NO_MARKS } = drawn;
+  const { range, show, follow } = ranging;
+  const plot = useId();
+  const box = useRef<HTMLElement>(null);
   const size = useSize(box);
   const [scroll, setScroll] = useState(0);
   const left = size.width < 600 ? 84 : 130;
   const width = Math.max(size.width - left, 50);
-  const now = Math.max(useNow(), chart.at, isFollowing ? Date.now() / 1000 : 0);
-  const moment = usePage((page) => (page.playhead === null ? null : page.playhead.world.at));
   const total = (lanes.at(-1)?.top ?? 0) + (lanes.at(-1)?.height ?? 0);
   const inSight = useMemo(
     () => lanes.filter(({ top, height }) => top + height >= scroll && top <= scroll + size.height),
@@ -51,7 +65,6 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
   );
   const arrows = useArrows(chart, range, chosen);
   const byAgent = useMemo(() => new Map(lanes.map((lane) => [lane.agentId, lane])), [lanes]);
-  const scrub = useScrub();
   const gestures = useGestures({
     box,
     range,
@@ -60,7 +73,7 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
     onZoom: (next) => show(next, "following"),
     onPan: (next) => show(next),
     onChoose: (barId) => onChoose(barId ?? ""),
-    onMoment: scrub,
+    onMoment,
   });
 
   function press(event: KeyboardEvent) {
@@ -86,7 +99,7 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
     <section
       ref={box}
       className="timeline-box"
-      aria-label="Timeline. Arrow keys move it, plus and minus zoom, Home shows all, End follows; comma and full stop go from bar to bar."
+      aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys are those of the timeline
       tabIndex={0}
       onKeyDown={press}
@@ -102,35 +115,47 @@ export function Canvas({ chart, lanes, ranging, onFit, chosen, onChoose }: Canva
           role="group"
           aria-label={`${lanes.length} agents`}
         >
-          <Patterns />
-          <clipPath id="timeline-plot">
+          <clipPath id={plot}>
             <rect x={0} y={AXIS} width={width} height={Math.max(size.height - AXIS, 0)} />
           </clipPath>
           <g transform={`translate(${left} 0)`}>
-            <Axis range={range} width={width} height={size.height} xOf={xOf} />
-            <g clipPath="url(#timeline-plot)">
+            <Axis range={range} origin={origin} width={width} height={size.height} xOf={xOf} />
+            <g clipPath={`url(#${plot})`}>
               <g transform={`translate(0 ${AXIS - scroll})`}>
                 {inSight.map((lane) => (
                   <LaneBars key={lane.agentId} lane={lane} shapes={shapes.get(lane.agentId) ?? []} chosen={chosen} />
                 ))}
                 <Arrows chart={chart} arrows={arrows} lanes={byAgent} xOf={xOf} />
+                {marks.map((mark) => (
+                  <MarkSign key={mark.agentId} mark={mark} lane={byAgent.get(mark.agentId)} x={xOf(mark.at)} />
+                ))}
               </g>
             </g>
+            {marks.map((mark) => (
+              <MarkLine key={mark.agentId} mark={mark} x={xOf(mark.at)} width={width} height={size.height} />
+            ))}
             {moment !== null && <Moment x={xOf(moment)} width={width} height={size.height} />}
           </g>
-          <Names lanes={inSight} left={left} top={AXIS - scroll} height={size.height} />
+          <Names lanes={inSight} to={to} left={left} top={AXIS - scroll} height={size.height} />
         </svg>
       </div>
     </section>
   );
 }
 
-function Axis(props: { range: Ranging["range"]; width: number; height: number; xOf: (at: number) => number }) {
-  const { range, width, height, xOf } = props;
+interface AxisProps {
+  range: Ranging["range"];
+  origin: number | null;
+  width: number;
+  height: number;
+  xOf: (at: number) => number;
+}
+
+function Axis({ range, origin, width, height, xOf }: AxisProps) {
   return (
     <g className="timeline-axis">
       <rect x={0} y={0} width={width} height={AXIS} data-axis="" className="timeline-axis-ground" />
-      {ticks(range, width / TICK_PX).map(({ at, label }) => (
+      {ticks(range, width / TICK_PX, origin).map(({ at, label }) => (
         <g key={at} transform={`translate(${xOf(at)} 0)`}>
           <line y1={AXIS - 5} y2={height} />
           <text x={4} y={15} data-axis="">
@@ -162,13 +187,13 @@ function Moment({ x, width, height }: { x: number; width: number; height: number
 
 interface NamesProps {
   lanes: readonly Lane[];
+  to: Drawn["to"];
   left: number;
   top: number;
   height: number;
 }
 
-function Names({ lanes, left, top, height }: NamesProps) {
-  const to = useAddress();
+function Names({ lanes, to, left, top, height }: NamesProps) {
   const [, go] = useLocation();
   const room = Math.floor((left - 16) / 7);
   return (
@@ -220,20 +245,6 @@ function besides(lanes: readonly Lane[], chosen: string, step: 1 | -1): string {
     if (index >= 0) return bars[index + step]?.id ?? chosen;
   }
   return lanes[0]?.bars[0]?.id ?? "";
-}
-
-/** Moves the playhead to a time; while the way there is looked up, only the newest wish counts. */
-function useScrub(): (time: number) => void {
-  const wanted = useRef(0);
-  return useCallback((time) => {
-    wanted.current = time;
-    currentHistory()
-      .pages.seqAt(time)
-      .then(
-        (seq) => (wanted.current === time ? travelTo(seq) : undefined),
-        () => undefined, // the bar over the page tells of a lost connection
-      );
-  }, []);
 }
 
 function useSize(box: { current: HTMLElement | null }): { width: number; height: number } {

@@ -1,8 +1,8 @@
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { clockTime, duration, words } from "../../parts/format";
 import { Icon } from "../../parts/Icon";
-import { useAddress } from "../../shell/addresses";
-import { travelTo } from "../../state/playhead";
+import type { Drawn } from "./Canvas";
 import type { Arrow, Bar, Chart } from "./chart";
 import { KINDS } from "./Drawing";
 import "../../parts/aside.css";
@@ -10,13 +10,15 @@ import "../../parts/aside.css";
 interface DetailsProps {
   chart: Chart;
   bar: Bar;
+  to: Drawn["to"];
   nameOf: (agentId: string) => string;
   onChoose: (barId: string) => void;
+  /** What else can be done where it began, if that was read. */
+  children: ReactNode;
 }
 
 /** What a bar stands for, and where to see more of it. */
-export function Details({ chart, bar, nameOf, onChoose }: DetailsProps) {
-  const to = useAddress();
+export function Details({ chart, bar, to, nameOf, onChoose, children }: DetailsProps) {
   const loop = bar.parent ?? bar.id;
   const ways = [...chart.arrows.values()];
   const causes = ways.filter((arrow) => arrow.to === loop);
@@ -66,9 +68,7 @@ export function Details({ chart, bar, nameOf, onChoose }: DetailsProps) {
       <Ways title="Led to" arrows={effects} side="to" chart={chart} nameOf={nameOf} onChoose={onChoose} />
       {bar.seq > 0 && (
         <p className="timeline-details-ways">
-          <button type="button" onClick={() => void travelTo(bar.seq)}>
-            <Icon name="history" size={15} /> Show the page at this moment
-          </button>
+          {children}
           <Link href={`${to("log")}?entry=${bar.seq}`}>In the log</Link>
         </p>
       )}

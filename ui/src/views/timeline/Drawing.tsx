@@ -18,27 +18,29 @@ const LETTER = 6.3;
 /** Each kind has a pattern beside its colour, so that nobody needs to tell colours apart. */
 export function Patterns() {
   return (
-    <defs>
-      <pattern id="timeline-tool" width="5" height="5" patternUnits="userSpaceOnUse">
-        <rect className="timeline-fill-tool" width="5" height="5" />
-        <path className="timeline-stroke" d="M0 5L5 0M-1 1L1 -1M4 6L6 4" />
-      </pattern>
-      <pattern id="timeline-wait" width="6" height="6" patternUnits="userSpaceOnUse">
-        <rect className="timeline-fill-wait" width="6" height="6" />
-        <circle className="timeline-dot" cx="3" cy="3" r="1.2" />
-      </pattern>
-      <pattern id="timeline-sleep" width="6" height="6" patternUnits="userSpaceOnUse">
-        <rect className="timeline-fill-sleep" width="6" height="6" />
-        <path className="timeline-line-sleep" d="M0 3H6" />
-      </pattern>
-      <pattern id="timeline-pause" width="6" height="6" patternUnits="userSpaceOnUse">
-        <rect className="timeline-fill-pause" width="6" height="6" />
-        <path className="timeline-line-pause" d="M3 0V6" />
-      </pattern>
-      <marker id="timeline-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">
-        <path d="M0 0L8 4L0 8z" className="timeline-arrow-head" />
-      </marker>
-    </defs>
+    <svg className="timeline-patterns" width="0" height="0" aria-hidden="true">
+      <defs>
+        <pattern id="timeline-tool" width="5" height="5" patternUnits="userSpaceOnUse">
+          <rect className="timeline-fill-tool" width="5" height="5" />
+          <path className="timeline-stroke" d="M0 5L5 0M-1 1L1 -1M4 6L6 4" />
+        </pattern>
+        <pattern id="timeline-wait" width="6" height="6" patternUnits="userSpaceOnUse">
+          <rect className="timeline-fill-wait" width="6" height="6" />
+          <circle className="timeline-dot" cx="3" cy="3" r="1.2" />
+        </pattern>
+        <pattern id="timeline-sleep" width="6" height="6" patternUnits="userSpaceOnUse">
+          <rect className="timeline-fill-sleep" width="6" height="6" />
+          <path className="timeline-line-sleep" d="M0 3H6" />
+        </pattern>
+        <pattern id="timeline-pause" width="6" height="6" patternUnits="userSpaceOnUse">
+          <rect className="timeline-fill-pause" width="6" height="6" />
+          <path className="timeline-line-pause" d="M3 0V6" />
+        </pattern>
+        <marker id="timeline-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">
+          <path d="M0 0L8 4L0 8z" className="timeline-arrow-head" />
+        </marker>
+      </defs>
+    </svg>
   );
 }
 
@@ -118,4 +120,25 @@ function pathOf(
   const y2 = target.top + to.slot * ROW + ROW / 2 + 3;
   const bend = Math.min(Math.max(Math.abs(x2 - x1) / 2, 14), 80);
   return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+}
+
+/** What the bars mean, and what is to be said of the drawing. */
+export function Legend({ note }: { note: string }) {
+  return (
+    <p className="timeline-legend">
+      {KINDS.map(([kind, label]) => (
+        <span key={kind} className="timeline-key">
+          <svg width="22" height="12" aria-hidden="true">
+            <g className="timeline-bar" data-kind={kind}>
+              <rect x="1" y="1" width="20" height="10" rx="2" />
+            </g>
+          </svg>
+          {label}
+        </span>
+      ))}
+      <span className="timeline-note" role="status">
+        {note}
+      </span>
+    </p>
+  );
 }

@@ -1,19 +1,27 @@
 import { useCallback, useEffect, useMemo, useRef } from "react";
+import { currentHistory } from "../../history/history";
 import { FirstAgent } from "../../parts/FirstAgent";
+import { Icon } from "../../parts/Icon";
 import { Empty, Problem } from "../../parts/Messages";
 import type { World } from "../../projection/world";
-import { useSelection } from "../../shell/addresses";
+import { useAddress, useSelection } from "../../shell/addresses";
+import { ForkButton } from "../../shell/ForkButton";
+import { useNow } from "../../state/clock";
 import { nameIn } from "../../state/names";
-import { usePage } from "../../state/page";
+import { listen, usePage } from "../../state/page";
+import { travelTo } from "../../state/playhead";
 import { Canvas } from "./Canvas";
 import type { Chart } from "./chart";
 import { Details } from "./Details";
-import { KINDS } from "./Drawing";
+import { Legend, Patterns } from "./Drawing";
 import { type Range, zoomed } from "./range";
 import { lanesOf, workOf } from "./shapes";
 import "./timeline.css";
-import { useChart } from "./useChart";
+import { type Drawable, useChart } from "./useChart";
 import { useRange, whole } from "./useRange";
+
+const LABEL =
+  "Timeline. Arrow keys move it, plus and minus zoom, Home shows all, End follows; comma and full stop go from bar to bar.";
 
 /** What each agent did when, and what led to what. */
 export default function TimelineView() {
@@ -38,7 +46,7 @@ export default function TimelineView() {
 function Timeline() {
   const ranging = useRange();
   const { range, isFollowing, show, follow, suggest } = ranging;
-  const { chart, covered, isShort, progress, problem, again } = useChart(range);
+  const { chart, covered, isShort, progress, problem, again } = useChart(useLog(), range);
   const agents = useAgents();
   const [filter, setFilter] = useSelection("agent");
   const [quiet, setQuiet] = useSelection("quiet", "no");
@@ -56,6 +64,11 @@ function Timeline() {
   const fit = useFit(chart, isRead, show);
   const bar = chart.bars.get(chosen);
   const nameOf = useCallback((agentId: string) => nameIn(agents, agentId), [agents]);
+  const now = Math.max(useNow(), chart.at, isFollowing ? Date.now() / 1000 : 0);
+  const moment = usePage((page) => page.playhead?.world.at ?? null);
+  const scrub = useScrub();
+  const to = useAddress();
+  const drawn = { chart, lanes, now, moment, to, label: LABEL };
   return (
     <>
       <header className="view-head">
@@ -95,11 +108,41 @@ function Timeline() {
       <Legend note={noteOf(progress, { isShort, isOpening, isQuiet: isRead && lanes.length === 0 })} />
       {problem !== null && <Problem error={problem} onRetry={again} />}
       <div className="timeline-body" data-open={bar !== undefined}>
-        <Canvas chart={chart} lanes={lanes} ranging={ranging} onFit={fit} chosen={chosen} onChoose={choose} />
-        {bar && <Details chart={chart} bar={bar} nameOf={nameOf} onChoose={choose} />}
+        <Patterns />
+        <Canvas drawn={drawn} ranging={ranging} onFit={fit} chosen={chosen} onChoose={choose} onMoment={scrub} />
+        {bar && (
+          <Details chart={chart} bar={bar} to={to} nameOf={nameOf} onChoose={choose}>
+            <button type="button" onClick={() => void travelTo(bar.seq)}>
+              <Icon name="history" size={15} /> Show the page at this moment
+            </button>
+            <ForkButton at={bar.seq} />
+          </Details>
+        )}
       </div>
     </>
   );
+}
+
+/** The log of the session that is shown. */
+function useLog(): Drawable {
+  const sessionId = usePage((page) => page.sessionId);
+  const createdAt = usePage((page) => page.createdAt);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another session has another log
+  return useMemo(() => ({ history: currentHistory(), onGrown: listen }), [sessionId, createdAt]);
+}
+
+/** Moves the playhead to a time; while the way there is looked up, only the newest wish counts. */
+function useScrub(): (time: number) => void {
+  const wanted = useRef(0);
+  return useCallback((time) => {
+    wanted.current = time;
+    currentHistory()
+      .pages.seqAt(time)
+      .then(
+        (seq) => (wanted.current === time ? travelTo(seq) : undefined),
+        () => undefined, // the bar over the page tells of a lost connection
+      );
+  }, []);
 }
 
 /** All agents. What they do changes all the time, but here only who there is matters. */
@@ -132,24 +175,4 @@ function noteOf(progress: number | null, { isShort, isOpening, isQuiet }: Facts)
   if (isOpening) return "Reading the log…";
   if (isQuiet) return "No agent to be shown worked in this time. Give one a task, or show quiet agents too.";
   return isShort ? "Too much for one picture: only its later part is drawn. Zoom in to see the rest." : "";
-}
-
-function Legend({ note }: { note: string }) {
-  return (
-    <p className="timeline-legend">
-      {KINDS.map(([kind, label]) => (
-        <span key={kind} className="timeline-key">
-          <svg width="22" height="12" aria-hidden="true">
-            <g className="timeline-bar" data-kind={kind}>
-              <rect x="1" y="1" width="20" height="10" rx="2" />
-            </g>
-          </svg>
-          {label}
-        </span>
-      ))}
-      <span className="timeline-note" role="status">
-        {note}
-      </span>
-    </p>
-  );
 }

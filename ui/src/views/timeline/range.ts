@@ -1,3 +1,5 @@
+import { duration } from "../../parts/format";
+
 /** A stretch of time that is shown, in seconds since the epoch. */
 export interface Range {
   readonly from: number;
@@ -51,17 +53,24 @@ export interface Tick {
   readonly label: string;
 }
 
-/** Round times in a range, at most so many. */
-export function ticks(range: Range, most: number): Tick[] {
+/** Round times in a range, at most so many: of the day or, if there is an `origin`, since that. */
+export function ticks(range: Range, most: number, origin: number | null = null): Tick[] {
   const step = STEPS.find((each) => spanOf(range) / each <= Math.max(most, 1)) ?? spanOf(range);
-  const offset = new Date(range.from * 1000).getTimezoneOffset() * 60;
-  const first = Math.ceil((range.from - offset) / step) * step + offset;
+  const offset = origin ?? new Date(range.from * 1000).getTimezoneOffset() * 60;
+  const first = Math.ceil((range.from - offset) / step);
   const found: Tick[] = [];
-  for (let index = 0; first + index * step <= range.to && index < 200; index += 1) {
-    const at = first + index * step;
-    found.push({ at, label: labelOf(at, step) });
+  for (let index = first; index * step + offset <= range.to && index - first < 200; index += 1) {
+    const at = index * step + offset;
+    found.push({ at, label: origin === null ? labelOf(at, step) : sinceOf(index * step, step) });
   }
   return found;
+}
+
+function sinceOf(seconds: number, step: number): string {
+  if (Math.abs(seconds) < step / 2) return "0 s";
+  const sign = seconds < 0 ? "−" : "";
+  if (step < 1) return `${sign}${Math.abs(seconds).toFixed(step < 0.1 ? 3 : 1)} s`;
+  return `${sign}${duration(Math.abs(Math.round(seconds)))}`;
 }
 
 function labelOf(at: number, step: number): string {

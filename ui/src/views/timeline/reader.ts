@@ -1,6 +1,7 @@
 import { breather } from "../../history/breath";
 import type { History } from "../../history/history";
 import { PAGE, pageOf } from "../../history/pages";
+import { EMPTY } from "../../projection/world";
 import { chartFrom, extended } from "./bars";
 import { type Chart, NO_CHART } from "./chart";
 import type { Range } from "./range";
@@ -14,17 +15,27 @@ export interface Read {
   readonly covered: Range | null;
   /** Whether a part of what was wanted was left out, as it is too much. */
   readonly isShort: boolean;
+  /** Whether it is not known what went on when the chart begins, as that is too far from what is known. */
+  readonly isCut: boolean;
   /** How much of what is needed first was read, from 0 to 1; null when all is there. */
   readonly progress: number | null;
   readonly problem: Error | null;
 }
 
-export const NOTHING_READ: Read = { chart: NO_CHART, covered: null, isShort: false, progress: 0, problem: null };
+export const NOTHING_READ: Read = {
+  chart: NO_CHART,
+  covered: null,
+  isShort: false,
+  isCut: false,
+  progress: 0,
+  problem: null,
+};
 
 /** Reads the part of the log that a range of time needs, and goes on from what it has where it can. */
 export class ChartReader {
   readonly #history: History;
   readonly #tell: (read: Read) => void;
+  readonly #furthest: number;
   #read = NOTHING_READ;
   /** The page that the chart begins with; null before there is one. */
   #first: number | null = null;
@@ -32,9 +43,11 @@ export class ChartReader {
   #isRunning = false;
   #stop = new AbortController();
 
-  constructor(history: History, tell: (read: Read) => void) {
+  /** To know what went on when a chart begins, no more than `furthest` entries before it are read. */
+  constructor(history: History, tell: (read: Read) => void, furthest = Number.POSITIVE_INFINITY) {
     this.#history = history;
     this.#tell = tell;
+    this.#furthest = furthest;
   }
 
   /** Have what happened in this range read. What is on its way for another range is given up. */
@@ -96,9 +109,12 @@ export class ChartReader {
     const onProgress = (progress: number) => this.#show({ progress });
     const { keyframes } = this.#history;
     const start = Math.max(first * PAGE, keyframes.first);
-    const world = await keyframes.worldAt(start, { signal: this.#stop.signal, onProgress });
+    const isCut = start - keyframes.nearest(start).seq > this.#furthest;
+    const world = isCut
+      ? { ...EMPTY, seq: start }
+      : await keyframes.worldAt(start, { signal: this.#stop.signal, onProgress });
     this.#first = first;
-    this.#read = { ...this.#read, chart: chartFrom(world) };
+    this.#read = { ...this.#read, chart: chartFrom(world), isCut };
   }
 
   #show(change: Partial<Read>): void {

@@ -3,6 +3,8 @@ import { nameIn } from "../../state/names";
 import type { Arrow, Bar, BarKind, Chart } from "./chart";
 import { fitting, type Range } from "./range";
 
+/** The height of the axis above the lanes, and of a row of bars. */
+export const AXIS = 24;
 export const ROW = 28;
 const LANE_ROOM = 8;
 const STEPS_TOP = 14;

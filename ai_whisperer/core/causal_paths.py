@@ -50,6 +50,17 @@ class Paths:
     `input` is the number of the input that calls of people belong to now.
     """
 
+    @classmethod
+    def restored(cls, paths: Mapping[str, str], counts: Mapping[str, int]) -> Paths:
+        """Those of a log that was fed as far as this: the paths by id, and how many were made of those that recur."""
+        found = cls()
+        for actual, path in paths.items():
+            found._paths[actual] = path
+            if is_drawn(actual):
+                found._know(actual, path)
+        found._made.update(counts)
+        return found
+
     def __init__(self) -> None:
         self.input = 0
         self._paths: dict[str, str] = {}
@@ -58,6 +69,16 @@ class Paths:
         self._made: Counter[str] = Counter()
         self._tasks: Counter[str] = Counter()
         self._task_numbers: dict[str, tuple[str, int]] = {}
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """The paths by id."""
+        return self._paths
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each path there are: the second of one kind with one cause is counted with the first."""
+        return self._made
 
     def feed(self, name: str, cause: str, params: Mapping[str, Any]) -> None:
         """Take the next entry of the log."""
@@ -75,9 +96,12 @@ class Paths:
             path = f"{path}.{self._made[path]}"
         self._paths[actual] = path
         if is_drawn(actual):
-            causal = causal_id(path)
-            self._causal[actual] = causal
-            self._actual[causal] = actual
+            self._know(actual, path)
+
+    def _know(self, actual: str, path: str) -> None:
+        causal = causal_id(path)
+        self._causal[actual] = causal
+        self._actual[causal] = actual
 
     def _number(self, task_id: str, agent_id: str) -> None:
         if task_id not in self._task_numbers:

@@ -75,6 +75,25 @@ class _VirtualSelector(selectors.BaseSelector):
         return self._keys
 
 
+class RealFiles(selectors.BaseSelector):
+    """Knows real files. What waiting for them means is for who has time in hand: see `select`."""
+
+    def __init__(self) -> None:
+        self.real = selectors.DefaultSelector()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self.real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self.real.unregister(fileobj)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self.real.get_map()
+
+    def close(self) -> None:
+        self.real.close()
+
+
 class VirtualClock:
     """The time of day on the time of the event loop that runs; goes on over several loops. It can be set."""
 

@@ -1,0 +1,1 @@
+"""Virtual time and a simulated disk: what replays, storms and tests run on."""
