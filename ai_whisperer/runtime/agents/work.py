@@ -73,6 +73,10 @@ class AgentWork:
         self.steering: Steering | None = None
 
     @property
+    def agent_id(self) -> str:
+        return self._agent.agent_id
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether the agent has nothing to do, or does nothing until somebody lets it."""
         if self._agent.missing_tools:
@@ -365,6 +369,11 @@ class AgentWork:
         if self._calls is not None:  # what answers a waiting agent runs beside these
             running = sum(not loop.task.answers_a_switch for loop in self.loops.values())
         return running < self._agent.limits.max_concurrent_tasks
+
+    @property
+    def would_begin(self) -> bool:
+        """Whether there is something that would begin if the session had a place for it."""
+        return self._may_take() and self.queue.has_free()
 
     def _has_place(self) -> bool:
         """Whether there is something to begin and the session has a place for it; if not, it is waited for."""
