@@ -100,4 +100,4 @@ class Readers:
 
 
 def _closed() -> StoreFailedError:
-    return StoreFailedError("The store is closed, and nothing can be read in it any more.")
+    return StoreFailedError("The store is closed, and nothing can be read in it now.")
