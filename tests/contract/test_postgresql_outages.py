@@ -267,6 +267,7 @@ def test_the_store_goes_on_when_the_database_is_back_and_tells_meanwhile(databas
             durable = store.submit(counting(1))
             reading = asyncio.ensure_future(store.task("s", "t0"))
             await told_of_a_warning(store)
+            assert await asyncio.to_thread(lambda: store.health.warning), "a thread may ask too"
             assert "has not answered for" in (store.health.warning or "")
             assert not durable.done()
             proxy.takes = True
