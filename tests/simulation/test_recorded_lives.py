@@ -1,8 +1,7 @@
 """Random lives of a session, with deaths and restarts in between, are played as they were.
 
 What is left out of these lives no recording has: faults of the runtime itself, clocks that are set, files that tools
-touch, and a provider that is crowded. The seeds are not chosen; those of which a replay still tells a difference that
-is none are named.
+touch, and a provider that is crowded. The seeds are not chosen.
 """
 
 from __future__ import annotations
@@ -27,9 +26,7 @@ from tests.simulation.world import World
 
 SHORT = 8
 SEEDS = range(1, 1 + int(os.environ.get("WHISPERER_TEST_RECORDED_LIVES", SHORT)))
-NOT_PLAYED = {1, 2, 6}
-"""The lives that are told to differ, of those of the short run: see `docs/proofs.md`."""
-LEAST_EQUAL = 0.6
+LEAST_EQUAL = 0.85
 """So many of the lives are played as they were, at least. Of the others the first difference is none of the session."""
 
 
@@ -83,7 +80,7 @@ def test_random_lives_are_played_as_they_were() -> None:
         else:
             assert rerun.compared > 300
     if len(SEEDS) == SHORT:
-        assert different.keys() <= NOT_PLAYED, different
+        assert not different
     assert len(SEEDS) - len(different) >= LEAST_EQUAL * len(SEEDS), different
 
 

@@ -32,6 +32,10 @@ class Group:
         """Whether one of these is told."""
         return not self._names.isdisjoint(names)
 
+    def has_after(self, note: Notification, name: str) -> bool:
+        """Whether this is told after that entry."""
+        return name in self._names and any(each.name == name and each.seq > note.seq for each in self.notes)
+
     def tells(self, name: str, agent_id: str) -> bool:
         """Whether this is told of the agent."""
         return (name, agent_id) in self._told
@@ -71,14 +75,15 @@ def _started(told: Told) -> Found:
     }
 
 
-def _agent_call(call: str, *, reason: bool) -> _Reader:
-    def read(told: Told) -> Found | None:
-        if told.group.has("limits.changed"):
-            return None  # an agent that waited for it goes on
-        why = {"reason": told.note.params["reason"]} if reason and told.note.params.get("reason") else {}
-        return call, {"agent_id": told.note.params["agentId"], **why}
+def _resumed(told: Told) -> Found | None:
+    if told.group.has_after(told.note, "limits.changed"):
+        return None  # an agent that waited for it goes on
+    return "resume_agent", {"agent_id": told.note.params["agentId"]}
 
-    return read
+
+def _stopped(told: Told) -> Found:
+    why = {"reason": told.note.params["reason"]} if told.note.params.get("reason") else {}
+    return "stop_agent", {"agent_id": told.note.params["agentId"], **why}
 
 
 def _paused(told: Told) -> Found:
@@ -143,12 +148,23 @@ def _queued(told: Told) -> Found | None:
     }
 
 
-def _of_task(call: str, *, reason: bool = False) -> _Reader:
-    def read(told: Told) -> Found:
-        why = {"reason": told.note.params["reason"]} if reason else {}
-        return call, {"task": told.note.params["taskId"], **why}
+def _cancelled(told: Told) -> Found:
+    params = told.note.params
+    task = told.rows.tasks.get(params["taskId"])
+    delegated = task is not None and task.origin is not None and task.origin.report_to is not None
+    call = "cancel_tree" if delegated and not _is_reported(told) else "cancel_task"
+    return call, {"task": params["taskId"], "reason": params["reason"]}
 
-    return read
+
+def _is_reported(told: Told) -> bool:
+    """Whether who delegated the task is told of its end: not if it was cancelled with its tree."""
+    cause = f"task:{told.note.params['taskId']}"
+    sent = (told.rows.mails.get(note.params["mailId"]) for note in told.group.notes if note.name == "mail.sent")
+    return any(mail is not None and mail.cause == cause for mail in sent)
+
+
+def _dismissed(told: Told) -> Found:
+    return "dismiss_task", {"task": told.note.params["taskId"]}
 
 
 def _mailed(told: Told) -> Found | None:
@@ -182,9 +198,13 @@ def _marked(told: Told) -> Found | None:
 
 
 def _withdrawn(told: Told) -> Found | None:
-    """Mails that nobody has begun to handle are archived when the tree that they are of is cancelled."""
+    """Mails that no model was shown are archived when the tree that they are of is cancelled."""
     params = told.note.params
-    if (params["from"], params["state"]) != ("queued", "archived") or told.group.has("agent.stopped"):
+    if (
+        params["from"] not in ("queued", "delivered")
+        or params["state"] != "archived"
+        or told.group.has("agent.stopped")
+    ):
         return None
     parent = parent_of(told.rows.mails[params["mailId"]].cause)
     return None if parent is None else ("cancel_tree", {"task": parent})
@@ -311,13 +331,13 @@ READERS: Mapping[str, _Reader] = {
     "agent.created": _created,
     "agent.started": _started,
     "agent.paused": _paused,
-    "agent.resumed": _agent_call("resume_agent", reason=False),
-    "agent.stopped": _agent_call("stop_agent", reason=True),
+    "agent.resumed": _resumed,
+    "agent.stopped": _stopped,
     "agent.state_changed": _slept,
     "agent.sleep_changed": _slept,
     "async.task.queued": _queued,
-    "async.task.cancelled": _of_task("cancel_task", reason=True),
-    "async.task.dismissed": _of_task("dismiss_task"),
+    "async.task.cancelled": _cancelled,
+    "async.task.dismissed": _dismissed,
     "mail.sent": _mailed,
     "mail.state_changed": _marked,
     "event.broadcast": _broadcast,

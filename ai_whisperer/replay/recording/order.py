@@ -70,7 +70,8 @@ class RecordedOrder:
             self._times[entry.seq] = entry.at
             self._by_cause[_owner_of(entry)].numbers.append(entry.seq)
             if entry.name == "async.task.started":
-                self._by_cause[f"begins {entry.params['agentId']}"].numbers.append(entry.seq)
+                if entry.cause != "recovery":
+                    self._by_cause[f"begins {entry.params['agentId']}"].numbers.append(entry.seq)
                 if entry.cause != f"task:{entry.params['taskId']}":
                     self._by_cause[f"task:{entry.params['taskId']}"].numbers.append(entry.seq)
             if entry.name == "step.interrupted":
@@ -94,6 +95,8 @@ class RecordedOrder:
         match owner := _owner(handle):
             case None:
                 return AT_ONCE
+            case _Task() if _only_lines_up(handle):
+                return AT_ONCE
             case _Task():
                 number = self._of_task(owner.id)
                 return number + SOON if number in self._from_outside else self._held_back(number)
@@ -104,17 +107,14 @@ class RecordedOrder:
             case Timers():
                 return self._held_back(min(map(self._of_timer, owner.due()), default=0))
         first = owner.line_up(self._place_in_line)
-        return AT_ONCE if first is None else self._held_back(self._place_in_line(first))
+        return AT_ONCE if first is None else self._held_back(first)
 
-    def _place_in_line(self, who: object) -> int:
-        """The number of the entry that is recorded next of one that waits for a place.
-
-        Who has nothing to do with one lets it go at once.
-        """
+    def _place_in_line(self, who: object) -> int | None:
+        """The number of the entry that is recorded next of one that waits for a place; None if it would let it go."""
         if isinstance(who, AgentWork):
-            return self._next(f"begins {who.agent_id}") if who.would_begin else AT_ONCE
+            return self._next(f"begins {who.agent_id}") if who.would_begin else None
         if isinstance(who, AILoop):
-            return self._of_task(who.running.journal.task.id) if who.is_ready else AT_ONCE
+            return self._of_task(who.running.journal.task.id) if who.is_ready else None
         return self._of_task(who.task_id) if isinstance(who, Again) else LAST
 
     def _held_back(self, number: int) -> int:
@@ -148,6 +148,13 @@ class _Line:
 
 def _owner_of(entry: Entry) -> str:
     return f"task:{entry.params['taskId']}" if entry.name == "step.interrupted" else entry.cause
+
+
+def _only_lines_up(handle: asyncio.Handle) -> bool:
+    """Whether this lets a loop go on for which there is no place: nobody is told that it waits for one."""
+    callback: Any = handle._callback  # type: ignore[attr-defined]  # noqa: SLF001 - as in `_owner`
+    loop = getattr(callback, "__self__", None)
+    return isinstance(loop, AILoop) and callback == loop.take_up and not loop.agent.parts.slots.has_room
 
 
 def _owner(handle: asyncio.Handle) -> _Owner | None:

@@ -41,11 +41,17 @@ class LoopSlots:
         """Whether there is a place that nobody waits for."""
         return self.used < self._stated.whole.max_concurrent_loops and not self._line
 
-    def line_up(self, place: Callable[[object], int]) -> object:
-        """Put those who wait in the order of these numbers; who is the first then, None if nobody waits."""
-        if len(self._line) > 1:
-            self._line = {who: self._line[who] for who in sorted(self._line, key=place)}
-        return next(iter(self._line), None)
+    def line_up(self, place: Callable[[object], int | None]) -> int | None:
+        """Put those who wait in the order of these numbers; who has none stays where it is.
+
+        Returns the first number, None if there is none.
+        """
+        numbers = {who: number for who in self._line if (number := place(who)) is not None}
+        in_order = iter(sorted(numbers, key=numbers.__getitem__))
+        self._line = {
+            each: self._line[each] for each in (next(in_order) if who in numbers else who for who in self._line)
+        }
+        return min(numbers.values(), default=None)
 
     def may_begin(self, who: object, agent_id: str, go_on: Callable[[], None]) -> bool:
         """Whether there is a place for one more loop. If not, `go_on` is called when it is the turn of `who`."""
