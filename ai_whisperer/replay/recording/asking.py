@@ -15,7 +15,7 @@ from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.recording.format import Asked
 
 _DIGEST_DIGITS = 16
-_MARK = re.compile(r'(</?(?:said|untrusted)\b[^>\n]*\bid=")\d+(")')
+_MARK = re.compile(r'(</?(?:said|untrusted)\b[^>\n]*\bid=")\d+("|…)')
 """Marks around what others wrote have a number that is made of the text, with the ids in it."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 """A moment in a text. A timer fires a little late, and how much is chance."""

@@ -36,6 +36,11 @@ class Group:
         """Whether this is told after that entry."""
         return name in self._names and any(each.name == name and each.seq > note.seq for each in self.notes)
 
+    def resumed_before(self, note: Notification) -> bool:
+        """Whether the agent of that entry was resumed before it."""
+        resumed = (each for each in self.notes if each.name == "agent.resumed" and each.seq < note.seq)
+        return any(each.params["agentId"] == note.params["agentId"] for each in resumed)
+
     def tells(self, name: str, agent_id: str) -> bool:
         """Whether this is told of the agent."""
         return (name, agent_id) in self._told
@@ -113,7 +118,9 @@ def _slept(told: Told) -> Found | None:
             "wake_events": params.get("wakeEvents") or None,
             "reason": params.get("reason") or None,
         }
-    if action != "wake" or told.group.has("mail.sent", "event.broadcast", "agent.resumed", "limits.changed"):
+    if action != "wake" or told.group.has("mail.sent", "event.broadcast"):
+        return None
+    if told.group.has_after(told.note, "limits.changed") or told.group.resumed_before(told.note):
         return None
     if not told.group.tells("async.task.queued", params["agentId"]):
         return None

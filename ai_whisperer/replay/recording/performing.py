@@ -129,11 +129,11 @@ class Performance:
             Path(self._folder.name, name).mkdir(parents=True, exist_ok=True)
         return {name: Path(self._folder.name, name) for name in granted}
 
-    def begin_close(self) -> None:
+    def begin_close(self, *, grace_seconds: float) -> None:
         """The process begins to end in order."""
         if self._manager is not None:
             self._dying, self._manager = self._manager, None
-            self._closing = asyncio.ensure_future(self._dying.close())
+            self._closing = asyncio.ensure_future(self._dying.close(grace_seconds=grace_seconds))
 
     async def closed(self) -> None:
         """It has ended, if it began to."""

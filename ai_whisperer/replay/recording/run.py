@@ -48,6 +48,8 @@ from ai_whisperer.tools.registry import machine_tools
 
 Event = Input | Reply | Result
 
+_GRACE_SECONDS = 5.0
+"""So long what is under way may go on, at least, when a process ends in order."""
 _ENDS_SECONDS = 1.0
 """So long a call may have gone on when its task was cancelled."""
 
@@ -165,10 +167,17 @@ class Run:
         return events
 
     def _time_of(self, event: Event) -> float:
-        """When it happened. A process that has ended in order, and told nothing of that, ended after the last entry."""
-        if isinstance(event, Input) and event.call == CLOSE and event.number in self._silent_ends:
+        """When it happened. A process began to end in order after its last entry that was none of its end.
+
+        It may have been later, but then nothing fell due in between.
+        """
+        if isinstance(event, Input) and event.call == CLOSE:
             return self._order.time_of(event.seq - 1) or event.at
         return event.at
+
+    def _grace_until(self, last: float | None) -> float:
+        """How long what is under way may go on when the process ends in order: until the last that became of it."""
+        return _GRACE_SECONDS if last is None else max(last - self._loop.time() + SLACK_SECONDS, _GRACE_SECONDS)
 
     async def _reach(self, seq: int, *, at: float) -> None:
         """Let happen what was recorded before that number, timers too; then let it be that time.
@@ -202,7 +211,10 @@ class Run:
                 await self._loop.settled()
             self._release(event)
         elif event.call == CLOSE:
-            self._performance.begin_close()
+            while self._loop.run_soon():  # what had begun had come to its requests and calls
+                await self._loop.settled()
+            last = self._order.time_of(self._order.end())
+            self._performance.begin_close(grace_seconds=self._grace_until(last))
         elif event.call == OPEN:
             if self.comparison.first_untold < event.seq or self._models is not None:
                 await self._performance.closed()

@@ -44,14 +44,14 @@ class LoopSlots:
     def line_up(self, place: Callable[[object], int | None]) -> int | None:
         """Put those who wait in the order of these numbers; who has none stays where it is.
 
-        Returns the first number, None if there is none.
+        Returns the number of the first. None if it has none, or nobody waits.
         """
         numbers = {who: number for who in self._line if (number := place(who)) is not None}
         in_order = iter(sorted(numbers, key=numbers.__getitem__))
         self._line = {
             each: self._line[each] for each in (next(in_order) if who in numbers else who for who in self._line)
         }
-        return min(numbers.values(), default=None)
+        return numbers.get(next(iter(self._line), None))
 
     def may_begin(self, who: object, agent_id: str, go_on: Callable[[], None]) -> bool:
         """Whether there is a place for one more loop. If not, `go_on` is called when it is the turn of `who`."""
@@ -112,16 +112,15 @@ class LoopSlots:
             self._kernel.event_loop.call_soon(self._serve)
 
     def _serve(self) -> None:
+        """Let the first go on, and soon the next."""
         self._called = False
-        while self._line and self.used < self._stated.whole.max_concurrent_loops:
-            if self._kernel.closing:
-                return
-            self._turn_of = next(iter(self._line))
-            go_on = self._line.pop(self._turn_of)
-            try:
-                go_on()
-            except BaseException:
+        if not self._line or self.used >= self._stated.whole.max_concurrent_loops or self._kernel.closing:
+            return
+        self._turn_of = next(iter(self._line))
+        go_on = self._line.pop(self._turn_of)
+        try:
+            go_on()
+        finally:
+            self._turn_of = None
+            if self.used < self._stated.whole.max_concurrent_loops:
                 self.look_again()  # whatever became of this one, the others have their turn
-                raise
-            finally:
-                self._turn_of = None
