@@ -122,7 +122,7 @@ async def play_recordings(call: Call, files: Sequence[Path], chosen: Choices, tr
 async def _played(call: Call, path: Path, chosen: Choices, tools: Sequence[Tool]) -> Outcome:
     from ai_whisperer.models.catalog import resolve
     from ai_whisperer.replay.recording import read_recording, rerun, updated, write_recording
-    from ai_whisperer.replay.recording.run import missing_tools, tools_gone
+    from ai_whisperer.replay.recording.provided import missing_tools, tools_gone
 
     begun = time.perf_counter()
     recording = read_recording(path)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import NoReturn, cast
 
 from msgspec.structs import replace
@@ -29,14 +28,16 @@ from ai_whisperer.replay.recording.answering import (
     tools_for,
     window_of,
 )
-from ai_whisperer.replay.recording.asking import Asking, digest_of, told_tools
+from ai_whisperer.replay.recording.asking import Asking, digest_of
 from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
 from ai_whisperer.replay.recording.order import RecordedOrder
+from ai_whisperer.replay.recording.outside import Event, deaths_of, in_order, name_of
 from ai_whisperer.replay.recording.performing import Performance
+from ai_whisperer.replay.recording.provided import ProvidedTools, missing_tools, tools_gone
 from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
 from ai_whisperer.replay.recording.virtual_loop import SLACK_SECONDS, ReplayLoop
@@ -44,9 +45,6 @@ from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool, ToolContext
-from ai_whisperer.tools.registry import machine_tools
-
-Event = Input | Reply | Result
 
 _GRACE_SECONDS = 5.0
 """So long what is under way may go on, at least, when a process ends in order."""
@@ -76,7 +74,7 @@ class Run:
         has them as they are now. So a recording is brought in order whose texts were changed.
         """
         self._recording = recording
-        self._tools = tools or {}
+        self._provided = ProvidedTools(recording, tools or {})
         self._gone = () if tools is None or "tools" in ignore else missing_tools(recording, tools)
         self._live_tools = live_tools
         self._models = models
@@ -93,7 +91,7 @@ class Run:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._heard: set[int] = set()
         self._stopped = False
-        self._deaths: list[int] = []
+        self._deaths = deaths_of(recording)
         self.asked: dict[tuple[str, int], Asked] = {}
         self.comparison = LogComparison(recording.entries, since=recording.header.compared_from, adopts=adopts)
         self._adopts = adopts
@@ -109,7 +107,7 @@ class Run:
         clock = VirtualClock(self._recording.header.began_at)
         behind = await self._open_store()
         store = ReplayStore(behind, self._told)
-        tools, own = tools_for(replace(self._recording, tools=self._told_of()), self._tool)
+        tools, own = tools_for(replace(self._recording, tools=self._provided.told), self._tool)
         self._performance = Performance(
             self._recording,
             store=cast(Store, store),
@@ -127,7 +125,7 @@ class Run:
             self._stop(tools_gone(self._gone))
         try:
             await self._performance.open()
-            for event in self._timeline():
+            for event in in_order(self._recording):
                 await self._reach(event.seq, at=self._time_of(event))
                 if self.difference is not None:
                     break
@@ -150,21 +148,6 @@ class Run:
     def paths(self) -> Paths:
         """The causal paths of all that has happened so far."""
         return self._paths
-
-    def _timeline(self) -> Sequence[Event]:
-        recorded = self._recording
-        events: list[Event] = [*recorded.inputs]
-        events += [reply for reply in recorded.replies if reply.seq]
-        events += [result for result in recorded.results if result.seq]
-        events.sort(key=lambda event: event.seq)
-        ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
-        self._silent_ends = {
-            each.number for each, after in pairwise(ends) if each.call == CLOSE and each.seq == after.seq
-        }
-        in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
-        self._deaths = [each.seq for each in ends if each.call == OPEN and each.seq not in in_order]
-        self._deaths.append(recorded.header.last)  # what comes after it is not in the recording
-        return events
 
     def _time_of(self, event: Event) -> float:
         """When it happened. A process began to end in order after its last entry that was none of its end.
@@ -207,7 +190,7 @@ class Run:
 
     async def _do(self, event: Event) -> None:
         if not isinstance(event, Input):
-            while _name(event) not in self._waiting and (self._loop.run_soon() or self._loop.run_first()):
+            while name_of(event) not in self._waiting and (self._loop.run_soon() or self._loop.run_first()):
                 await self._loop.settled()
             self._release(event)
         elif event.call == CLOSE:
@@ -232,7 +215,7 @@ class Run:
 
     def _release(self, event: Reply | Result) -> None:
         """Hand what was recorded to whoever waits for it."""
-        waiter = self._waiting.pop(_name(event), None)
+        waiter = self._waiting.pop(name_of(event), None)
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
         elif self._models is None and event.seq >= self._recording.header.compared_from:
@@ -293,7 +276,7 @@ class Run:
             self._stop(difference)
         if recorded.interrupted or difference is not None:
             await self._never()
-        await self._turn(_name(recorded))
+        await self._turn(name_of(recorded))
         return actual_reply(recorded, self._paths.actual)
 
     async def result_of(self, tool: Tool, arguments: str, context: ToolContext) -> ToolResult:
@@ -323,7 +306,7 @@ class Run:
         if brought is None or not recorded.seq:
             await self._never()
         try:
-            await self._turn(_name(recorded))
+            await self._turn(name_of(recorded))
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if current is None or not 0 <= recorded.at - self._loop.time() < _ENDS_SECONDS:
@@ -362,23 +345,10 @@ class Run:
         return RecordedModel(_Asker(self, name), self._waits, window=self._window)
 
     def _tool(self, recorded: RecordedTool) -> Tool:
-        tool = self._tools.get(recorded.name)
+        tool = self._provided.get(recorded.name)
         if self._live_tools and tool is not None:
             return Watched(tool, self)
         return StandIn(recorded, self, tool if recorded.spec is not None else None)
-
-    def _told_of(self) -> tuple[RecordedTool, ...]:
-        """The tools of the recording, and those that are new: agents that may use all tools are told of them."""
-        known = {tool.name for tool in self._recording.tools}
-        new = (tool for tool in self._tools.values() if tool.name not in known)
-        return (*self._recording.tools, *(RecordedTool(name=tool.name, spec=tool.spec) for tool in new))
-
-    def _as_told(self, recorded: RecordedTool) -> RecordedTool:
-        """The tool as models are told of it now."""
-        tool = self._tools.get(recorded.name)
-        if tool is None or recorded.spec is None:
-            return recorded
-        return replace(recorded, spec=tool.spec, digest=digest_of(told_tools((tool.spec,))))
 
     def as_asked(self) -> Recording:
         """The recording with what is asked and told now."""
@@ -390,7 +360,7 @@ class Run:
         bodies = {**self._recording.bodies, **self._asking.bodies}
         return replace(
             self._recording,
-            tools=tuple(sorted((self._as_told(tool) for tool in self._told_of()), key=lambda tool: tool.name)),
+            tools=tuple(self._provided.as_told_by_name()),
             replies=replies,
             results=tuple(self._as_called()),
             entries=tuple(
@@ -421,23 +391,5 @@ class _Asker:
         return await self._run.reply_to(request, self._model)
 
 
-def missing_tools(recording: Recording, tools: Iterable[str]) -> tuple[str, ...]:
-    """The tools of the recording that are not among these, of those that models were told of."""
-    told = {tool.name for tool in recording.tools if tool.spec is not None}
-    return tuple(sorted(told.difference(tools) - machine_tools().keys()))
-
-
-def tools_gone(names: Sequence[str]) -> Difference:
-    what = (
-        f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, or do not "
-        "compare tools (--ignore tools)."
-    )
-    return Difference(kind="tool", place="the tools", what=what)
-
-
 def _digests(asked: Asked) -> tuple[str, ...]:
     return (asked.system, asked.tools, asked.settings, asked.model, *asked.turns)
-
-
-def _name(event: Reply | Result) -> str:
-    return f"{event.key}#{event.attempt}" if isinstance(event, Reply) else event.key
