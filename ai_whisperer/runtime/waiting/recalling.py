@@ -26,8 +26,8 @@ _PAGE = 1_000
 class ApprovalsInFork(Approvals):
     """A person is asked about each call that could do harm if it were done twice."""
 
-    def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
-        return not tool.may_repeat(call.arguments) or super()._is_needed(task, tool, call)
+    def _is_needed(self, task: TaskRecord, step: StepRecord, tool: Tool, call: ToolCall) -> bool:
+        return not tool.may_repeat(call.arguments) or super()._is_needed(task, step, tool, call)
 
 
 class PermissionInFork(Permission):
