@@ -138,12 +138,15 @@ class Comparison(Record, frozen=True, kw_only=True):
 class Job(Record, frozen=True, kw_only=True, tag_field="job", tag=str.lower):
     """What a process of its own is to do with sessions. `folder` has their files, `store` is the database's address.
 
-    Without a `store` the folder has the database too. `tools` are those that the sessions were given.
+    Without a `store` the folder has the database too. `tools` are those that the sessions were given. `place` is a
+    folder for what is needed meanwhile; `secrets` are what the server redacts wherever it finds it.
     """
 
     folder: str
     store: str | None = None
     tools: tuple[ToolSpec, ...] = ()
+    place: str | None = None
+    secrets: tuple[str, ...] = ()
 
 
 class ForkJob(Job, frozen=True, kw_only=True):

@@ -281,19 +281,18 @@ class SessionHost(HeldSessions):
         return await asyncio.shield(deletion)
 
     async def import_session(self, principal: str, file: str, *, session_id: str | None, data: Path) -> TransferReport:
-        """Bring in a session from a file, and let its agents go on; it belongs to the principal.
-
-        Raises `DuplicateIdError`, or `ArchiveError`.
-        """
+        """Bring in a session, which begins when it is taken up; raises `DuplicateIdError`, or `ArchiveError`."""
         self._check_open()
         if session_id is not None:
             checked_session_id(session_id)
-        report = await self._store.import_session(
+        return await self._store.import_session(
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )
-        if report.session_id in await self._store.sessions_with_work():
-            await self.session(principal, report.session_id)
-        return report
+
+    async def take_up(self, principal: str, session_ids: Iterable[str]) -> None:
+        """Let the agents of these sessions go on, if they have something to do."""
+        for each in set(session_ids).intersection(await self._store.sessions_with_work()):
+            await self.session(principal, each)
 
     async def aged_sessions(self, seconds: float) -> Sequence[str]:
         """The ids of the sessions whose log has something that is older."""
@@ -346,14 +345,12 @@ class SessionHost(HeldSessions):
                     continue
                 are_gone = True
                 try:
-                    if await self._record(session_id) is None and await self._has_no_log(session_id):
+                    is_gone = await self._record(session_id) is None
+                    if is_gone and not await self._store.notifications(session_id, after=0, limit=1):
                         _log.info("the files of session %s are removed, which was deleted", session_id)
                         are_gone = await asyncio.to_thread(remove_work_of, self._work, session_id)
                 finally:
                     await self._store.release(session_id, files_left=not are_gone)
-
-    async def _has_no_log(self, session_id: str) -> bool:
-        return not await self._store.notifications(session_id, after=0, limit=1)
 
     def _deleted(self, deletion: asyncio.Task[SessionSummary]) -> None:
         self._deletions.discard(deletion)

@@ -48,21 +48,21 @@ async def charge_again(manager: AsyncAgentSessionManager, *, is_asked: bool) -> 
     await manager.at_rest()
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["from the beginning", "from the end"])
+@pytest.mark.parametrize("place", [2, -1], ids=["from the beginning", "from the end"])
 @pytest.mark.parametrize("effects", Effects)
 def test_a_fork_is_recorded_and_forked_again_wherever_a_session_can_be(
-    tmp_path: Path, effects: Effects, first: bool
+    tmp_path: Path, effects: Effects, place: int
 ) -> None:
     """Also if a person was asked about a call there that had been made without asking, with the same arguments."""
     source = lived(work, say=say, tools=TOOLS)
-    ((recording, calls),) = forked_at(source, lambda points: [points[2 if first else -1]])
+    ((recording, calls),) = forked_at(source, lambda points: [points[place]])
     write_fork(recording, tmp_path / "fork.zip", effects=effects, calls=calls)
     disk = SimulatedDisk()
     import_into_folder(disk.folder, tmp_path / "fork.zip")
 
     async def live() -> None:
         async with fork_on(disk, say) as manager:
-            if effects is Effects.ASK and first:
+            if effects is Effects.ASK and place > 0:
                 for _ in range(3):
                     await until(lambda: bool(manager._session.approvals.pending()))
                     await manager.approve((await manager.list_approvals())[0].id)
@@ -70,7 +70,7 @@ def test_a_fork_is_recorded_and_forked_again_wherever_a_session_can_be(
 
     charged.clear()
     simulate(live())
-    assert charged.count(10) == (2 if first and effects is not Effects.RECORDED else 1)
+    assert charged.count(10) == (2 if place > 0 and effects is not Effects.RECORDED else 1)
     charged.clear()
     disk.crash()
     store = disk.open()

@@ -128,7 +128,7 @@ def write_fork(
             )
         await store.submit(unit)
 
-    disk = SimulatedDisk(slowest_commit_seconds=0.0)
+    disk = SimulatedDisk(slowest_commit_seconds=0.0, within=file.parent)  # whoever clears that removes it too
     try:
         run = Run(
             replace(recording, header=replace(recording.header, began_at=began_at, version=__version__)),
