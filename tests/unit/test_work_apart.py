@@ -88,7 +88,7 @@ def test_whoever_takes_too_long_or_too_much_says_so() -> None:
     assert "2 GiB of memory, which is too much" in failed(done(job, patch=hungry))
 
 
-def test_whoever_waits_for_something_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+def test_whoever_waits_for_something_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:  # noqa: ARG002
     monkeypatch.setattr(beside, "_LONGEST_SECONDS", 0.0)
 
     async def main() -> None:
@@ -120,7 +120,7 @@ def test_forks_are_all_there_or_none_and_begin_when_all_are() -> None:
         did: list[str] = []
 
         class Host:
-            async def import_session(self, _: str, __: str, *, session_id: str, data: Path) -> None:
+            async def import_session(self, _: str, __: str, *, session_id: str, data: Path) -> None:  # noqa: ARG002
                 if session_id == "fork-3" and len(did) == 2:
                     raise DuplicateIdError("There is one.")
                 did.append(session_id)
