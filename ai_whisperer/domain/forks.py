@@ -33,16 +33,17 @@ class RecordedCall(Record, frozen=True, kw_only=True):
 
 
 class Fork(Record, frozen=True, kw_only=True):
-    """Whose effects a session does not repeat: it was forked from `source` after the entry `at` of its log.
+    """That a session was forked from `source` after the entry `at` of its log, and what `effects` it may have.
 
-    Its own log was played up to `since`; `paths` and `made` are the causal paths of what it tells of. `calls` are those
-    that the source made later.
+    Its log was played up to `since`. With `recorded`, `paths` and `made` are the causal paths of what that tells of,
+    and `calls` are those that the source made later. Of a fork whose effects are `live` nothing is kept.
     """
 
     session_id: str
     source: str
     at: int
     since: int
+    effects: Effects
     paths: dict[str, str]
     made: dict[str, int]
     calls: list[RecordedCall]

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from ai_whisperer import AsyncAgentSessionManager, import_into_folder
+from ai_whisperer.domain.conversation import Answer
 from ai_whisperer.domain.forks import Effects, RecordedCall
+from ai_whisperer.models.base import ModelRequest
 from ai_whisperer.replay.recording import (
     Recording,
     calls_after,
@@ -23,7 +25,7 @@ from ai_whisperer.simulation.disk import SimulatedDisk
 from ai_whisperer.simulation.loop import simulate
 from ai_whisperer.store.base import Store
 from tests.simulation.recording_stage import lived
-from tests.simulation.stage import until
+from tests.simulation.stage import call, round_of, until
 from tests.simulation.test_recorded_effects import TOOLS, charged, fork_on, say, work
 
 Forked = tuple[Recording, list[RecordedCall]]
@@ -100,3 +102,28 @@ def test_a_fork_from_any_number_that_works_can_be_recorded(tmp_path: Path) -> No
         assert replayed(asyncio.run(record(store, tools=TOOLS))).difference is None, recording.header.last
         asyncio.run(store.close())
         disk.close()
+
+
+def test_a_person_is_asked_about_calls_of_all_agents_also_of_those_that_come_later(tmp_path: Path) -> None:
+    ((recording, _),) = forked_at(lived(work, say=say, tools=TOOLS), lambda points: points[-1:])
+    write_fork(recording, tmp_path / "fork.zip", effects=Effects.ASK)
+    disk = SimulatedDisk()
+    import_into_folder(disk.folder, tmp_path / "fork.zip")
+    charging = {"prompt": "p", "tools": ["charge"]}
+
+    def says(request: ModelRequest) -> Answer | str:
+        return call("charge", amount=7) if round_of(request) == 0 else "I have charged"
+
+    async def live() -> None:
+        async with fork_on(disk, says) as manager:
+            await manager.create_agent("newcomer", charging)
+            await manager.stop_agent("helper")
+            await manager.start_agent("helper", {**charging, "prompt": "q"})
+            for agent in ("newcomer", "helper"):
+                await manager.send_task(agent, "charge")
+            await until(lambda: len(manager._session.approvals.pending()) == 2)
+            assert charged == []
+
+    charged.clear()
+    simulate(live())
+    disk.close()

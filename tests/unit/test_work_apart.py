@@ -88,7 +88,7 @@ def test_whoever_takes_too_long_or_too_much_says_so() -> None:
     assert "2 GiB of memory, which is too much" in failed(done(job, patch=hungry))
 
 
-def test_whoever_waits_for_something_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:  # noqa: ARG002
+def test_whoever_waits_for_something_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     monkeypatch.setattr(beside, "_LONGEST_SECONDS", 0.0)
 
     async def main() -> None:
