@@ -16,6 +16,7 @@ from msgspec import Meta
 from ai_whisperer.domain.clock import LENGTHS_PATTERN
 from ai_whisperer.domain.levels import Level
 from ai_whisperer.domain.limits import SessionLimits
+from ai_whisperer.domain.nodes import MOST_TAGS, TAG
 from ai_whisperer.mcp_config import McpServerConfig
 from ai_whisperer.secrets import HIDDEN, redacted
 from ai_whisperer.setting_values import expected, kind_of
@@ -34,6 +35,7 @@ _FolderName = Annotated[str, Meta(pattern=r"^(?!(?:shared|own)\Z)[A-Za-z0-9][A-Z
 _Url = Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]\S*\Z")]
 _PageUrl = Annotated[str, Meta(pattern=r"^https?://[^\s/@?#]+/?\Z")]
 _NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:\-]{0,99}\Z")]
+_Tag = Annotated[str, Meta(pattern=TAG)]
 _StoreAddress = Annotated[str, Meta(pattern=r"^postgres(ql)?://\S+\Z")]
 _Age = Annotated[str, Meta(pattern=rf"(?i)^{LENGTHS_PATTERN}\Z", max_length=20)]
 EventLoop = Literal["asyncio", "uvloop"]
@@ -75,6 +77,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             extra={"expected": "letters, digits, '.', '_', '-' or ':'"},
         ),
     ] = None
+    tags: Annotated[
+        tuple[_Tag, ...],
+        Meta(
+            description="Tags of this server among those that share the PostgreSQL database: it takes sessions that "
+            "need no others.",
+            max_length=MOST_TAGS,
+            extra={"expected": "words such as gpu or zone:eu, with letters, digits, '.', '_', '-' or ':'"},
+        ),
+    ] = ()
     advertise: Annotated[
         _PageUrl | None,
         Meta(

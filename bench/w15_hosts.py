@@ -3,11 +3,15 @@
 A session is what is placed, so each server has one, with a limited number of loops and as many tasks as each of the
 others: twice the servers should do twice the work in the same time. Models take half a second, as quick ones do, so
 that the loops wait and not the machine, which all servers and the database share.
+
+Three servers that know nothing of each other, each with a database of its own, show what of the processor time a task
+is the machine's: what they cost more than one is no cost of working together.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ TASKS = 320
 LATENCY_SECONDS = 0.5
 _AGENTS = 64
 _WARM_UP_TASKS = 32
+_APART = "3 hosts apart"
 _LEAST = {2: 1.95, 3: 2.85}
 _MOST_CPU = 1.1
 _RULES = f"""
@@ -38,7 +43,8 @@ rules:
 
 def probes(*, quick: bool) -> list[Probe]:
     tasks = TASKS // 5 if quick else TASKS
-    return [Probe(_name(hosts), in_fresh_process(worked, hosts=hosts, tasks=tasks)) for hosts in HOSTS]
+    together = [Probe(_name(hosts), in_fresh_process(worked, hosts=hosts, tasks=tasks)) for hosts in HOSTS]
+    return [*together, Probe(_APART, in_fresh_process(worked_apart, hosts=max(HOSTS), tasks=tasks))]
 
 
 def figures(samples: Samples) -> list[Figure]:
@@ -52,6 +58,10 @@ def figures(samples: Samples) -> list[Figure]:
         cpu, alone = (values_of(samples, _name(each), "cpu_ms") for each in (hosts, 1))
         limit = Target(_MOST_CPU, of="raw") if hosts == max(HOSTS) else None
         found.append(Figure(f"CPU a task on {hosts} hosts (raw: one)", "ms", cpu, raw=alone, target=limit))
+    most = _name(max(HOSTS))
+    for what, unit, name in (("CPU a task", "ms", "cpu_ms"), ("commits a task", "", "commits")):
+        ours, apart = values_of(samples, most, name), values_of(samples, _APART, name)
+        found.append(Figure(f"{what} on {most} (raw: {most}, each with a database of its own)", unit, ours, raw=apart))
     return found
 
 
@@ -62,19 +72,44 @@ def worked(folder: Path, *, hosts: int, tasks: int) -> Sample:
         server.database() as database,
         nodes(database, folder, *names, rules=_RULES) as found,
     ):
-        return asyncio.run(_worked(found, tasks))
+        return asyncio.run(_worked(found, tasks, [database]))
 
 
-async def _worked(found: list[Node], tasks: int) -> Sample:
+def worked_apart(folder: Path, *, hosts: int, tasks: int) -> Sample:
+    with running_server(durable=True, folder=folder) as server, ExitStack() as stack:
+        databases = [stack.enter_context(server.database()) for _ in range(hosts)]
+        found = []
+        for number, database in enumerate(databases):
+            (folder / str(number)).mkdir()
+            found += stack.enter_context(nodes(database, folder / str(number), f"n{number}", rules=_RULES))
+        return asyncio.run(_worked(found, tasks, databases))
+
+
+async def _worked(found: list[Node], tasks: int, databases: list[str]) -> Sample:
+    async def committed() -> int:
+        return sum([await _commits_at(each) for each in databases])
+
     sessions = [await _Session.begin(node) for node in found]
     await asyncio.gather(*(each.work(_WARM_UP_TASKS, "warm") for each in sessions))
+    before = await committed()
     begun = sum(each.served.cpu_seconds() for each in sessions)
     watch = Stopwatch()
     await asyncio.gather(*(each.work(tasks, "task") for each in sessions))
     wall, _ = watch.read()
     cpu = sum(each.served.cpu_seconds() for each in sessions) - begun
     done = tasks * len(sessions)
-    return {"tasks_per_second": done / wall, "cpu_ms": 1000 * cpu / done}
+    commits = (await committed() - before) / done
+    return {"tasks_per_second": done / wall, "cpu_ms": 1000 * cpu / done, "commits": commits}
+
+
+async def _commits_at(database: str) -> int:
+    from ai_whisperer.store.postgresql.connecting import connect
+
+    connection = await connect(database, name="counting")
+    try:
+        return int(await connection.fetchval("SELECT sum(commits) FROM writer"))
+    finally:
+        await connection.close()
 
 
 class _Session:

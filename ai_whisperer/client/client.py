@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random as chance
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ai_whisperer.client.address import read_address
@@ -210,15 +210,24 @@ class Client(ClientTasks):
         return await self._call(sessions.READ_LOG, params)
 
     async def create_session(
-        self, session_id: str | None = None, *, title: str = "", limits: Stated = None
+        self, session_id: str | None = None, *, title: str = "", limits: Stated = None, needs: Iterable[str] = ()
     ) -> SessionSummary:
         """Make a session: a workspace with its own agents. Its id is chosen unless given.
 
-        `limits` are what the session states: the limits of its agents, and of the session as a whole.
+        `limits` are what the session states: the limits of its agents, and of the session as a whole. `needs` are tags
+        of nodes: it is only at those that have them all.
         """
         stated = None if limits is None else changes_by_name(limits, SessionLimits)
-        params = sessions.CreateSession(session_id=session_id, title=title, limits=stated)
+        params = sessions.CreateSession(session_id=session_id, title=title, limits=stated, needs=tuple(needs))
         return await self._call(sessions.CREATE_SESSION, params)
+
+    async def set_needs(self, needs: Iterable[str], *, session_id: str | None = None) -> SessionSummary:
+        """Let a session, this one unless another is named, need these tags, and go to a node that has them.
+
+        Raises `StateError` if no node of the cluster has them that takes sessions.
+        """
+        there = self._session_id if session_id is None else session_id
+        return await self._call(sessions.SET_NEEDS, sessions.SetNeeds(session_id=there, needs=tuple(needs)))
 
     async def list_sessions(self, *, limit: int = 10_000) -> list[SessionSummary]:
         """The sessions of the caller, the newest first."""

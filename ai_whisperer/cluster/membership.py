@@ -9,9 +9,10 @@ from typing import Final, Protocol, TypeVar
 from ai_whisperer.cluster.beating import Beating
 from ai_whisperer.cluster.clock import ClusterClock
 from ai_whisperer.cluster.sharing import fair_share, is_draining, own_share
+from ai_whisperer.core.tags import having, listed, nobody_has
 from ai_whisperer.domain.clock import Clock, SystemClock
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
-from ai_whisperer.domain.nodes import Absence, NodeCard, Seen
+from ai_whisperer.domain.nodes import Absence, Draining, NodeCard, Seen
 from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
 from ai_whisperer.store.base import Store
 
@@ -80,6 +81,14 @@ class Membership(Protocol):
         """Let a session go to a node, and return when it is there, or when there is no more patience."""
         ...
 
+    async def has_tags(self, needs: Sequence[str]) -> bool:
+        """Whether this node may have a session that needs these; raises `StateError` if none has them."""
+        ...
+
+    async def need(self, session_id: str, needs: Sequence[str]) -> None:
+        """Let the session need these tags, and go to a node that has them; raises `StateError` if none has."""
+        ...
+
     async def deleted_elsewhere(self) -> Sequence[str]:
         """Sessions that are gone, and of which there may be files here that nobody has removed."""
         ...
@@ -122,6 +131,14 @@ class Alone:
     async def move(self, session_id: str, name: str, *, patience_seconds: float) -> PlacedSession:  # noqa: ARG002
         raise NoClusterError(_HOW_TO)
 
+    async def has_tags(self, needs: Sequence[str]) -> bool:
+        if needs:
+            raise NoClusterError(_HOW_TO)
+        return True
+
+    async def need(self, session_id: str, needs: Sequence[str]) -> None:  # noqa: ARG002
+        raise NoClusterError(_HOW_TO)
+
     async def deleted_elsewhere(self) -> Sequence[str]:
         return ()
 
@@ -141,7 +158,11 @@ class Desk(Protocol):
 
     async def status(self) -> ClusterStatus: ...
 
-    async def drain(self, name: str) -> bool: ...
+    async def drain(self, name: str, *, force: bool) -> Draining | None: ...
+
+    async def needs(self, session_id: str) -> tuple[str, ...]: ...
+
+    async def need(self, session_id: str, needs: Sequence[str]) -> bool: ...
 
     async def move(self, session_id: str, name: str) -> None: ...
 
@@ -228,19 +249,21 @@ class Member:
         return await self._asked(self._desk.status)
 
     async def drain(self, name: str, *, force: bool = False) -> ClusterStatus:
-        if not force:
-            takers = [
-                each.name for each in (await self.status()).nodes if each.serves and each.state is NodeState.JOINED
-            ]
-            if takers == [name]:
-                raise StateError(
-                    f"The node '{name}' is the last that takes sessions: there is no other to which it could give its "
-                    "own; nothing was changed. Start another first. With --force (force) its sessions wait until a "
-                    "node takes them."
-                )
-        is_there = await self._asked(lambda: self._desk.drain(name))
+        came_of_it = await self._asked(lambda: self._desk.drain(name, force=force))
+        if came_of_it is Draining.IS_LAST:
+            raise StateError(
+                f"The node '{name}' is the last that takes sessions: there is no other to which it could give its own; "
+                "nothing was changed. Start another first. With --force (force) its sessions wait until a node takes "
+                "them."
+            )
+        if came_of_it is Draining.IS_NEEDED:
+            raise StateError(
+                f"Sessions of the node '{name}' need tags that no other node has which takes sessions; nothing was "
+                "changed. Start another with these tags first (--tags). With --force (force) the sessions wait until "
+                "a node with them takes them."
+            )
         status = await self.status()
-        if not is_there:
+        if came_of_it is None:
             if any(each.name == name for each in status.nodes):
                 raise StateError(
                     f"The node '{name}' is a program with a session of its own. End it; nothing was changed."
@@ -256,6 +279,12 @@ class Member:
         if not nodes[name].serves or nodes[name].state is not NodeState.JOINED:
             why = "is being drained" if nodes[name].serves else "is a program with a session of its own"
             raise StateError(f"The node '{name}' takes no sessions: it {why}; nothing was changed.")
+        needs = await self._asked(lambda: self._desk.needs(session_id))
+        if not having(needs, {name: nodes[name].tags}):
+            raise StateError(
+                f"The session '{session_id}' needs {listed(needs)}, and the node '{name}' has "
+                f"{listed(nodes[name].tags)}; nothing was changed. Let it need others first: whisperer sessions needs"
+            )
         await self._asked(lambda: self._desk.move(session_id, name))
         until = asyncio.get_running_loop().time() + patience_seconds
         while True:
@@ -263,6 +292,24 @@ class Member:
             if placed.node == name or asyncio.get_running_loop().time() >= until:
                 return placed
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def has_tags(self, needs: Sequence[str]) -> bool:
+        if not needs:
+            return True
+        takers = {
+            each.name: each.tags
+            for each in (await self.status()).nodes
+            if each.serves and each.state is NodeState.JOINED
+        }
+        found = having(needs, takers)
+        if not found:
+            told = nobody_has(needs, takers)
+            raise StateError(f"Nothing was changed: {told}")
+        return self.name in found
+
+    async def need(self, session_id: str, needs: Sequence[str]) -> None:
+        await self.has_tags(needs)
+        await self._asked(lambda: self._desk.need(session_id, needs))
 
     async def deleted_elsewhere(self) -> Sequence[str]:
         return await self._asked(self._desk.deleted_elsewhere)

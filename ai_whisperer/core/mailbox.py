@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ai_whisperer.core.marks import harmless, said
 from ai_whisperer.core.paging import checked_id
 from ai_whisperer.core.tasks import parent_of
-from ai_whisperer.core.text import check_text, one_line
+from ai_whisperer.core.text import NUL, check_text, one_line
 from ai_whisperer.domain.mail import MailDraft, MailRecord, MailState
 from ai_whisperer.domain.tasks import SWITCH_SUFFIX, Failure, Origin, Priority, TaskKind, TaskRecord, TaskState
 from ai_whisperer.errors import InvalidInputError, StateError, TooLargeError, WhispererError
@@ -57,6 +57,17 @@ def move(mail: MailRecord, state: MailState, *, now: float, task_id: str | None 
 
 def check_mail_text(subject: str, body: str, max_bytes: int) -> None:
     """Raise unless the text can be a mail: not empty, within the recipient's limit."""
+    if (
+        type(subject) is str is type(body)
+        and subject.isprintable()
+        and subject.isascii()
+        and len(subject) <= MAX_SUBJECT_CHARACTERS
+        and subject.strip()
+        and body.isascii()
+        and len(body) <= max_bytes
+        and NUL not in body
+    ):
+        return  # as nearly always: it has nothing of what is looked for below
     check_text("mail body", body, max_bytes=max_bytes)
     check_text("subject", subject, max_bytes=max(max_bytes, 4 * MAX_SUBJECT_CHARACTERS))
     if not body.strip() and not one_line(subject).strip():

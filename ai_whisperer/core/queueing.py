@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator
 
 from ai_whisperer.domain.mail import MailRecord
-from ai_whisperer.domain.tasks import Priority, TaskRecord
+from ai_whisperer.domain.tasks import RANKS, Priority, TaskRecord
 
 Work = TaskRecord | MailRecord
 """What waits in a queue: a task, or a mail that becomes a task when its turn comes."""
@@ -37,12 +37,16 @@ class WorkQueue:
     def __len__(self) -> int:
         return len(self._items)
 
+    def has_room(self, most: int) -> bool:
+        """Whether fewer than so many wait."""
+        return len(self._items) < most
+
     def __iter__(self) -> Iterator[Work]:
         """The waiting items in no order."""
         return iter(self._items.values())
 
     def push(self, item: Work) -> None:
-        self._put(item, item.priority.rank)
+        self._put(item, RANKS[item.priority])
 
     def push_first(self, item: Work) -> None:
         """Put an item before all others, urgent ones too."""

@@ -12,7 +12,7 @@ from ai_whisperer.late_pattern import late_pattern
 _MAX_REASON_BYTES = 10_000
 _BREAKS = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 """Control characters, and all that ends a line: what is one line to one reader must not be two to another."""
-_NUL = "\0"
+NUL = "\0"
 _HALVES = late_pattern("[\ud800-\udfff]+")
 _TURNS = late_pattern("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 """What changes the direction of text, so that it is read in another order than it is written in."""
@@ -28,9 +28,9 @@ def check_text(what: str, text: str, *, max_bytes: int) -> None:
         raise InvalidInputError(
             f"The {what} has a lone surrogate at character {error.start}, which is not text. Remove it."
         ) from error
-    if _NUL in text:
+    if NUL in text:
         raise InvalidInputError(
-            f"The {what} has the character NUL at {text.index(_NUL)}, which databases do not take for text. Remove it."
+            f"The {what} has the character NUL at {text.index(NUL)}, which databases do not take for text. Remove it."
         )
     if size > max_bytes:
         raise TooLargeError(
@@ -48,8 +48,8 @@ def one_line(text: str) -> str:
 
 def mended(text: str) -> str:
     """The text as it can be stored: the halves of a surrogate pair become their character, others and NUL U+FFFD."""
-    if _NUL in text:
-        text = text.replace(_NUL, "\ufffd")
+    if NUL in text:
+        text = text.replace(NUL, "\ufffd")
     if text.isascii():
         return text
     try:
@@ -70,7 +70,7 @@ class PieceMender(Struct):
 
     def feed(self, piece: str) -> str:
         """The piece as it can be stored, without the first half of a pair at its end: that comes with the next one."""
-        if not self.held and piece.isascii() and _NUL not in piece:
+        if not self.held and piece.isascii() and NUL not in piece:
             return piece
         text = self.held + piece
         self.held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""

@@ -41,6 +41,9 @@ class IdSource(Protocol):
     def new(self) -> str: ...
 
 
+_CHANCE_BITS = 52
+
+
 class TimedIds:
     """Ids that sort by the time they were made and do not meet: milliseconds, then 52 bits of chance."""
 
@@ -49,4 +52,4 @@ class TimedIds:
         self._random = random
 
     def new(self) -> str:
-        return f"{int(self._clock.now() * 1000):011x}{self._random.getrandbits(52):013x}"
+        return f"{int(self._clock.now() * 1000) << _CHANCE_BITS | self._random.getrandbits(_CHANCE_BITS):024x}"

@@ -17,6 +17,8 @@ class NodeState(StrEnum):
 class NodeStatus(Record, frozen=True, kw_only=True):
     """A node of the cluster. `is_this` is whether it answers; `has_same_settings` as the one that does.
 
+    `tags` are what sessions may need to be there.
+
     `lag_seconds` is how late its event loop is, `busy` how much of a processor it takes: averages of some ten seconds.
     """
 
@@ -32,6 +34,7 @@ class NodeStatus(Record, frozen=True, kw_only=True):
     has_same_settings: bool
     lag_seconds: float = 0.0
     busy: float = 0.0
+    tags: tuple[str, ...] = ()
 
 
 class RayStatus(Record, frozen=True, kw_only=True):
@@ -51,13 +54,17 @@ class RayStatus(Record, frozen=True, kw_only=True):
 
 
 class ClusterStatus(Record, frozen=True, kw_only=True):
-    """The nodes by name. `waiting` is how many sessions have work and nobody yet; `ray` is set if Ray runs nodes."""
+    """The nodes by name. `waiting` is how many sessions have work and nobody yet; `ray` is set if Ray runs nodes.
+
+    `unmet` are the tags that some of those need and no node has that takes sessions: each time all that one needs.
+    """
 
     cluster_id: str
     min_version: str
     nodes: tuple[NodeStatus, ...]
     waiting: int
     ray: RayStatus | None = None
+    unmet: tuple[tuple[str, ...], ...] = ()
 
 
 class PlacedSession(Record, frozen=True, kw_only=True):

@@ -8,12 +8,27 @@ from typing import Final, NamedTuple
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.record import Record
 
+TAG: Final = r"^[A-Za-z0-9][A-Za-z0-9._:\-]{0,63}\Z"
+"""What can be a tag of a node."""
+MOST_TAGS: Final = 32
+
 
 class Absence(StrEnum):
     """Why the database does not have a node that joined: it was let go, or the database went back to before that."""
 
     LET_GO = "let go"
     NEVER_SEEN = "never seen"
+
+
+class Draining(StrEnum):
+    """What comes of it if a node is to be drained: it is, or nothing was changed.
+
+    Then no other takes sessions, or none has the tags that a session needs which is there.
+    """
+
+    BEGUN = "draining"
+    IS_LAST = "last"
+    IS_NEEDED = "needed"
 
 
 class Load(NamedTuple):
@@ -31,7 +46,7 @@ class NodeCard(Record, frozen=True, kw_only=True):
 
     `address` is where clients and other nodes reach it, if it `serves`: then it takes sessions that have work and
     nobody. `settings` is a digest of those that all nodes should have in common. `strength` is how much its sandbox
-    holds.
+    holds; `tags` are what sessions may need.
     """
 
     name: str
@@ -41,6 +56,7 @@ class NodeCard(Record, frozen=True, kw_only=True):
     sandbox: str = ""
     strength: int = 0
     serves: bool = False
+    tags: tuple[str, ...] = ()
 
 
 class SeenNode(Record, frozen=True, kw_only=True):
@@ -59,6 +75,7 @@ class SeenNode(Record, frozen=True, kw_only=True):
     started_at: float
     has_lock: bool
     load: Load = IDLE
+    tags: tuple[str, ...] = ()
 
 
 class Seen(Record, frozen=True, kw_only=True):

@@ -8,12 +8,16 @@ from ai_whisperer.domain.record import Record
 
 
 class SessionRecord(Record, frozen=True, kw_only=True):
-    """A session that a server keeps. `owner` is the principal to whom it belongs."""
+    """A session that a server keeps. `owner` is the principal to whom it belongs.
+
+    `needs` are tags: only nodes that have them all take it.
+    """
 
     id: str
     title: str
     owner: str
     created_at: float = 0.0
+    needs: tuple[str, ...] = ()
 
     @property
     def session_id(self) -> str:

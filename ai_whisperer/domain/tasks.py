@@ -26,10 +26,10 @@ class Priority(StrEnum):
 
     @property
     def rank(self) -> int:
-        return _RANKS[self]
+        return RANKS[self]
 
 
-_RANKS = {priority: rank for rank, priority in enumerate(Priority)}
+RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 
 
 class TaskKind(StrEnum):

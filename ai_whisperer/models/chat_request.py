@@ -48,7 +48,9 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def fields_of(settings: Mapping[str, Any], *, max_tokens_field: str, max_tokens: int | None) -> dict[str, Any]:
     """What the settings add to a request. Those that nobody knows are left out."""
-    fields = {field: settings[name] for name, field in _SETTINGS.items() if name in settings}
+    fields = {}
+    if not _SETTINGS.keys().isdisjoint(settings):
+        fields = {field: settings[name] for name, field in _SETTINGS.items() if name in settings}
     thinking = settings.get("thinking")
     if thinking is not None and "reasoning_effort" not in fields and "reasoning" not in fields:
         fields["reasoning_effort"] = _EFFORTS.get(thinking, thinking) if isinstance(thinking, str | bool) else None

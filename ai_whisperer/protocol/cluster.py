@@ -14,7 +14,8 @@ class DrainNode(Params, frozen=True, kw_only=True):
     """Let a node give all its sessions to others, and take no more until it is started again.
 
     Only the principal `local` may. The steps under way may finish, as when a server ends; `cluster.status` shows how
-    many sessions are left. The last node that takes sessions is drained only by `force`: they wait for another then.
+    many sessions are left. The last node that takes sessions, or that has the tags which one of its sessions needs, is
+    drained only by `force`: they wait for another then.
     """
 
     node: str

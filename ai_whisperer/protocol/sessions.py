@@ -19,11 +19,25 @@ from ai_whisperer.templates.library import TemplateEntry
 
 
 class CreateSession(Params, frozen=True, kw_only=True):
-    """Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller."""
+    """Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller.
+
+    One that `needs` tags is at nodes of the cluster that have them all; without such a node it is refused.
+    """
 
     session_id: str | None = None
     title: str = ""
     limits: Numbers | None = None
+    needs: tuple[str, ...] = ()
+
+
+class SetNeeds(InSession, frozen=True, kw_only=True):
+    """Let a session need these tags, instead of those that it needed, of the nodes of the cluster that may have it.
+
+    It goes to one that has them all, if it is elsewhere; the steps under way may finish before. Refused if no node has
+    them that takes sessions.
+    """
+
+    needs: tuple[str, ...]
 
 
 class ListSessions(Params, frozen=True, kw_only=True):
@@ -184,6 +198,7 @@ class Discover(Params, frozen=True, kw_only=True):
 
 
 CREATE_SESSION = Method("session.create", CreateSession, SessionSummary)
+SET_NEEDS = Method("session.setNeeds", SetNeeds, SessionSummary, effect=Effect.REPEATS)
 LIST_SESSIONS = Method("session.list", ListSessions, SessionList, effect=Effect.READS)
 GET_SESSION = Method("session.get", GetSession, SessionSummary, effect=Effect.READS)
 GET_SNAPSHOT = Method("session.snapshot", GetSnapshot, Snapshot, "snapshot", Effect.READS)

@@ -150,6 +150,7 @@ class SyncClient:
     get_schedule = _sync(Client.get_schedule)
     get_session = _sync(Client.get_session)
     move_session = _sync(Client.move_session)
+    set_needs = _sync(Client.set_needs)
     snapshot = _sync(Client.snapshot)
     get_task = _sync(Client.get_task)
     get_task_tree = _sync(Client.get_task_tree)

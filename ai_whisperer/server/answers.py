@@ -204,7 +204,14 @@ async def set_limits(caller: Caller, params: limits.SetLimits) -> LimitsReport:
 
 @answers(sessions.CREATE_SESSION)
 async def create_session(caller: Caller, params: sessions.CreateSession) -> SessionSummary:
-    return await caller.host.create(caller.principal, params.session_id, title=params.title, limits=params.limits)
+    return await caller.host.create(
+        caller.principal, params.session_id, title=params.title, limits=params.limits, needs=params.needs
+    )
+
+
+@answers(sessions.SET_NEEDS)
+async def set_needs(caller: Caller, params: sessions.SetNeeds) -> SessionSummary:
+    return await caller.host.set_needs(caller.principal, params.session_id, params.needs)
 
 
 @answers(sessions.LIST_SESSIONS)

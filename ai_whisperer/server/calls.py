@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any, Generic, TypeVar
 
@@ -89,28 +89,36 @@ class Fact(Generic[P, R]):
 class Read(Generic[S]):
     """An answer that is looked up in the session of the params: at once if there is nothing to wait for."""
 
-    def __init__(self, look_up: Callable[[AsyncAgentSessionManager, S], Any]) -> None:
+    def __init__(
+        self, look_up: Callable[[AsyncAgentSessionManager, S], Any], form: Callable[[Any], Any] | None = None
+    ) -> None:
+        """`form` makes of what is found what is told, if that is something else."""
         self._look_up = look_up
+        self._form = form
         self._takes_time = False
 
     async def __call__(self, caller: Caller, params: S) -> Any:
         found = self._look_up(await caller.reading(params.session_id), params)
-        return await found if isinstance(found, CoroutineType) else found
+        return self._formed(await found if isinstance(found, CoroutineType) else found)
 
     def now(self, caller: Caller, params: S) -> Any:
-        """Raises `MustWaitError`, always once a read of the store has taken time."""
+        """Raises `MustWaitError`: before a read of a store that is far, and always once one has taken time."""
         if self._takes_time:
             raise MustWaitError
         found = self._look_up(caller.reading_now(params.session_id), params)
         if not isinstance(found, CoroutineType):
-            return found
-        try:
-            found.send(None)  # a read that does not wait needs no task: it is done by this
-        except StopIteration as read:
-            return read.value
+            return self._formed(found)
+        if not caller.host.has_far_store:
+            try:
+                found.send(None)  # a read that does not wait needs no task: it is done by this
+            except StopIteration as read:
+                return self._formed(read.value)
         found.close()  # it is read again in a task, and so is all of this method from now on
         self._takes_time = True
         raise MustWaitError
+
+    def _formed(self, found: Any) -> Any:
+        return found if self._form is None else self._form(found)
 
 
 def passed_on(method: Method[Any, Any]) -> Answer:
@@ -127,17 +135,8 @@ def passed_on(method: Method[Any, Any]) -> Answer:
     called = eval(f"lambda session, params: session.{call}({arguments})")  # noqa: S307
     listed = method.result if method.only_field else None
 
-    def look_up(session: AsyncAgentSessionManager, params: InSession) -> Any:
-        found = called(session, params)
-        if isinstance(found, CoroutineType):
-            return found if listed is None else in_its_form(found)
-        return found if listed is None else listed(found)
-
-    async def in_its_form(found: Coroutine[Any, Any, Any]) -> Any:
-        return listed(await found)  # type: ignore[misc]
-
     async def act(caller: Caller, params: InSession) -> Any:
         done = await called(await caller.session(params.session_id), params)
         return done if listed is None else listed(done)
 
-    return Read(look_up) if method.effect is Effect.READS else act
+    return Read(called, listed) if method.effect is Effect.READS else act

@@ -25,7 +25,7 @@ from ai_whisperer.protocol.errors import to_rpc
 from ai_whisperer.protocol.jsonrpc import Call, Frame, Refusal, RpcError
 from ai_whisperer.protocol.locks import ACQUIRE_LOCK
 from ai_whisperer.protocol.method import InSession, Method, Params
-from ai_whisperer.protocol.sessions import DELETE_SESSION
+from ai_whisperer.protocol.sessions import DELETE_SESSION, SET_NEEDS
 from ai_whisperer.protocol.tasks import WAIT_TASK
 from ai_whisperer.runtime.session.cause import called_by
 from ai_whisperer.server.audience import Audiences
@@ -47,7 +47,7 @@ _nothing = nullcontext()
 _CLOSED = "The session was closed while the request was under way: it was deleted or moved, or the server is ending."
 _LATE = (WAIT_TASK, ACQUIRE_LOCK)
 """The methods that wait for what others do."""
-_NOT_ENTERED = (DELETE_SESSION, MOVE_SESSION)
+_NOT_ENTERED = (DELETE_SESSION, MOVE_SESSION, SET_NEEDS)
 """The methods about a session that need not be open here."""
 _GUIDE = "async."
 """How the names of the methods of the user guide begin."""

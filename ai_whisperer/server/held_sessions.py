@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 from ai_whisperer.cluster.membership import Membership
 from ai_whisperer.domain.agents import AgentState
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.tasks import StepRecord
-from ai_whisperer.errors import ClosedError, NodeFencedError
+from ai_whisperer.errors import ClosedError, NodeFencedError, SessionElsewhereError
+from ai_whisperer.runtime.agents.folders import remove_work_of
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.server.collector import Leftovers
 from ai_whisperer.server.held_session import HeldSession
 from ai_whisperer.store.base import Store
 
+_log = logging.getLogger(__name__)
 _AT_REST = (AgentState.PAUSED, AgentState.STOPPED, AgentState.SLEEPING)
 
 
@@ -23,9 +27,16 @@ class HeldSessions:
     """The open sessions of one store. `membership` says which of all sessions can be opened here."""
 
     def __init__(
-        self, store: Store, manager_of: Callable[..., AsyncAgentSessionManager], membership: Membership
+        self,
+        store: Store,
+        manager_of: Callable[..., AsyncAgentSessionManager],
+        membership: Membership,
+        *,
+        work: Path | None,
     ) -> None:
+        """`work` is the folder with the files of agents, if they have any."""
         self._store = store
+        self._work = work
         self._manager_of = manager_of
         self.membership = membership
         self._limits = SessionLimits()
@@ -38,6 +49,11 @@ class HeldSessions:
     @property
     def is_closing(self) -> bool:
         return self._closing
+
+    @property
+    def has_far_store(self) -> bool:
+        """See `Store.is_far`."""
+        return self._store.is_far
 
     @property
     def open_sessions(self) -> Sequence[AsyncAgentSessionManager]:
@@ -90,6 +106,31 @@ class HeldSessions:
             is_refused = known.is_held and known.manager.failure is not None
             if is_refused and not await self._store.is_ours(session_id):
                 await self._closed(session_id, known, grace_seconds=0)
+
+    async def remove_left_files(self) -> None:
+        """Remove the files here of sessions that were deleted at other nodes, or that could not be removed before.
+
+        Raises `StoreError` if it cannot ask which these are.
+        """
+        if self._work is None:
+            return
+        for session_id in await self.membership.deleted_elsewhere():
+            async with self._opening.setdefault(session_id, asyncio.Lock()):  # nobody makes one of this id meanwhile
+                try:
+                    if not await self._store.claim(session_id):
+                        continue  # somebody makes it anew here
+                except SessionElsewhereError:
+                    continue
+                are_gone = True
+                try:
+                    if await self._store.session(session_id) is None and await self._has_no_log(session_id):
+                        _log.info("the files of session %s are removed, which was deleted", session_id)
+                        are_gone = await asyncio.to_thread(remove_work_of, self._work, session_id)
+                finally:
+                    await self._store.release(session_id, files_left=not are_gone)
+
+    async def _has_no_log(self, session_id: str) -> bool:
+        return not await self._store.notifications(session_id, after=0, limit=1)
 
     async def _closed(self, session_id: str, known: HeldSession, *, grace_seconds: float) -> None:
         await known.close(grace_seconds=grace_seconds)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ai_whisperer.cluster.membership import ALONE, Membership
 from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import can_be_id, checked_session_id
+from ai_whisperer.core.tags import checked_needs
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.clock import TimedIds
 from ai_whisperer.domain.limits import SessionLimits
@@ -71,7 +72,6 @@ class SessionHost(HeldSessions):
         self.toolbox = tools if isinstance(tools, ToolBox) else ToolBox(as_tools(tools))
         self.mcp_servers = mcp_servers or {}
         self._sandbox = sandbox
-        self._work = work
         self._create_missing = create_missing
         self.claude_folder = claude_folder
         self._clock = membership.clock
@@ -93,7 +93,7 @@ class SessionHost(HeldSessions):
             limits=limits_from(limits, SessionLimits),
             trial_turn=TrialTurn(),
         )
-        super().__init__(store, manager_of, membership)
+        super().__init__(store, manager_of, membership, work=work)
         self.apart = Apart()
         self._created: Overlay[str, SessionRecord] = Overlay()
         self._reads = ReadsUnderWay()
@@ -152,11 +152,19 @@ class SessionHost(HeldSessions):
                 _log.error("a session could not be closed cleanly", exc_info=outcome)
 
     async def create(
-        self, principal: str, session_id: str | None = None, *, title: str = "", limits: Stated = None
+        self,
+        principal: str,
+        session_id: str | None = None,
+        *,
+        title: str = "",
+        limits: Stated = None,
+        needs: Iterable[str] = (),
     ) -> SessionSummary:
         """Make a session that belongs to the principal. It can be used at once; it is on disk when this returns."""
         self._check_open()
         stated = limits_from(limits, SessionLimits)
+        needs = checked_needs(needs)
+        stays = await self.membership.has_tags(needs)
         if title:
             check_text("title", title, max_bytes=1000)
         if session_id is None:
@@ -165,9 +173,18 @@ class SessionHost(HeldSessions):
         if not await self._claimed_new(session_id):
             raise DuplicateIdError(f"There is a session '{session_id}' already. Choose another id, or none.")
         self._check_open()
-        record = self._new(principal, session_id, title=title)
+        record = replace(self._new(principal, session_id, title=title), needs=needs)
         await asyncio.shield(self._submitted(record, stated))
+        if not stays:
+            await self.let_go(session_id, grace_seconds=0)  # whoever asks for it is sent to a node with the tags
         return SessionSummary(**asdict(record))
+
+    async def set_needs(self, principal: str, session_id: str, needs: Iterable[str]) -> SessionSummary:
+        """Let a session need these tags of the node that has it, and go where they are; raises `StateError`."""
+        self._check_open()
+        record = replace(await self.get(principal, session_id), needs=checked_needs(needs))
+        await self.membership.need(session_id, record.needs)
+        return SessionSummary(**asdict(record), agents=await self._store.agents_in(session_id))
 
     async def _claimed_new(self, session_id: str) -> bool:
         """Whether the session can be made here, and is there nowhere; raises `SessionElsewhereError`."""
@@ -292,7 +309,8 @@ class SessionHost(HeldSessions):
     async def take_up(self, principal: str, session_ids: Iterable[str]) -> None:
         """Let the agents of these sessions go on, if they have something to do."""
         for each in set(session_ids).intersection(await self._store.sessions_with_work()):
-            await self.session(principal, each)
+            with contextlib.suppress(SessionElsewhereError):  # it is for a node with tags that this one lacks
+                await self.session(principal, each)
 
     async def aged_sessions(self, seconds: float) -> Sequence[str]:
         """The ids of the sessions whose log has something that is older."""
@@ -328,29 +346,6 @@ class SessionHost(HeldSessions):
         finally:
             self._reads.when_seen(lambda: self._deleting.discard(record.id))
         return SessionSummary(**asdict(record), agents=agents)
-
-    async def remove_left_files(self) -> None:
-        """Remove the files here of sessions that were deleted at other nodes, or that could not be removed before.
-
-        Raises `StoreError` if it cannot ask which these are.
-        """
-        if self._work is None:
-            return
-        for session_id in await self.membership.deleted_elsewhere():
-            async with self._opening.setdefault(session_id, asyncio.Lock()):  # nobody makes one of this id meanwhile
-                try:
-                    if not await self._store.claim(session_id):
-                        continue  # somebody makes it anew here
-                except SessionElsewhereError:
-                    continue
-                are_gone = True
-                try:
-                    is_gone = await self._record(session_id) is None
-                    if is_gone and not await self._store.notifications(session_id, after=0, limit=1):
-                        _log.info("the files of session %s are removed, which was deleted", session_id)
-                        are_gone = await asyncio.to_thread(remove_work_of, self._work, session_id)
-                finally:
-                    await self._store.release(session_id, files_left=not are_gone)
 
     def _deleted(self, deletion: asyncio.Task[SessionSummary]) -> None:
         self._deletions.discard(deletion)

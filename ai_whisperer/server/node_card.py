@@ -29,6 +29,7 @@ def card_of(settings: Settings, *, port: int, tools: ToolBox, sandbox: str) -> N
         sandbox=sandbox,
         strength=strength_of(sandbox),
         serves=True,
+        tags=tuple(sorted(set(settings.tags))),
     )
 
 

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import msgspec
+
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.approvals import ApprovalRecord, ApprovalState
 from ai_whisperer.domain.attachments import AttachmentRecord
@@ -56,26 +58,22 @@ _ALL_ROWS = 1 << 40
 FailureListener = Callable[[BaseException], None]
 
 
-class Unit:
+class Unit(msgspec.Struct, eq=False):
     """Changes and the notifications that tell of them, written in one transaction or not at all.
 
     A change is an operation and its values. What cannot be written as JSON raises when it is added, so that whoever
     decides finds out before memory changes. Notifications get their numbers when the unit is committed, in the order of
     the commits.
+
+    `on_refused` is called if the store refuses this unit. Later units with the same one are refused too, for whoever
+    decided them has memory that is ahead of the disk for good.
     """
 
-    __slots__ = ("changes", "deleted_sessions", "horizons", "notes", "on_refused")
-
-    def __init__(self, on_refused: FailureListener | None = None) -> None:
-        """`on_refused` is called if the store refuses this unit. Later units with the same one are refused too.
-
-        For whoever decided them has memory that is ahead of the disk for good.
-        """
-        self.on_refused = on_refused
-        self.changes: list[Change] = []
-        self.notes: list[Note] = []
-        self.deleted_sessions: tuple[str, ...] = ()
-        self.horizons: tuple[Horizon, ...] = ()
+    on_refused: FailureListener | None = None
+    changes: list[Change] = msgspec.field(default_factory=list)
+    notes: list[Note] = msgspec.field(default_factory=list)
+    deleted_sessions: tuple[str, ...] = ()
+    horizons: tuple[Horizon, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.changes or self.notes)
@@ -186,6 +184,7 @@ class Unit:
     insert_attachment = operations.INSERT_ATTACHMENT.adder()
     put_shape = operations.PUT_SHAPE.adder()
     put_link = operations.PUT_LINK.adder_beside()
+    update_link = operations.UPDATE_LINK.adder_beside()
     put_limits = operations.PUT_LIMITS.adder_beside()
     """What the session states; under `SERVER` what the server does."""
 
@@ -249,6 +248,11 @@ class Store(Protocol):
 
     @property
     def clock(self) -> Clock | None: ...
+
+    @property
+    def is_far(self) -> bool:
+        """Whether each read waits for an answer of another process: to begin one and give it up costs a connection."""
+        ...
 
     def submit(self, unit: Unit) -> asyncio.Future[None]:
         """Hand over a unit. Units are committed in the order of submission, several in one group.

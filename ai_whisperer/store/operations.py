@@ -163,6 +163,7 @@ PUT_COMPACTED = _put(tables.COMPACTED)
 INSERT_MAIL = _insert(tables.MAIL)
 UPDATE_MAIL = _update(tables.MAIL, "state task_id read_at")
 PUT_LINK = _put(tables.LINK)
+UPDATE_LINK = _update(tables.LINK, "count last_at")
 
 PUT_TIMER = _put(tables.TIMER)
 DELETE_TIMER = _delete(tables.TIMER)

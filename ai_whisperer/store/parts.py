@@ -18,6 +18,7 @@ class StoreParts(StoreReads, StoreDeletion, StoreImport, StoreRetention):
     """A store but for its database: see `Store` for the contract."""
 
     clock: Clock | None = None
+    is_far = False
 
     def __init__(self, groups: GroupCommit) -> None:
         StoreDeletion.__init__(self)

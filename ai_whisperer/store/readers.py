@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from ai_whisperer.domain.agents import AgentRecord
 from ai_whisperer.domain.definition import AgentDefinition
@@ -16,7 +17,7 @@ from ai_whisperer.domain.sessions import SessionSummary
 from ai_whisperer.domain.snapshot import InboxMail, Link, LinkKind
 from ai_whisperer.domain.tasks import Priority
 from ai_whisperer.store.packing import Packing
-from ai_whisperer.store.tables import AGENT, Row
+from ai_whisperer.store.tables import AGENT, SESSION, Row
 
 _definition = msgspec.json.Decoder(AgentDefinition).decode
 _params = msgspec.json.Decoder(dict[str, Any]).decode
@@ -36,7 +37,7 @@ def agent_reader() -> Callable[[Row], AgentRecord]:
 
 
 def summary_from(row: Row) -> SessionSummary:
-    return SessionSummary(id=row[0], title=row[1], owner=row[2], created_at=row[3], agents=row[4])
+    return SessionSummary(**asdict(SESSION.read(row[:-1])), agents=row[-1])
 
 
 def inbox_from(row: Row) -> InboxMail:

@@ -15,6 +15,8 @@ import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
+from asyncpg import Connection
+
 from ai_whisperer import AsyncAgentSessionManager, export_session, use_folder
 from ai_whisperer.cli.main import main
 from ai_whisperer.client import Client
@@ -27,7 +29,7 @@ from ai_whisperer.settings import Settings
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.store.moved import Moved, mark_moved
 from ai_whisperer.store.postgresql import copying
-from ai_whisperer.store.postgresql.migrating import latest_version
+from ai_whisperer.store.postgresql.migrating import READY, latest_version
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.store.sqlite import SqliteStore
 from tests.acceptance.command_stage import run
@@ -163,14 +165,46 @@ def test_a_data_folder_is_copied_and_goes_on_in_postgresql(
             await PostgresqlStore.open(database)
         report = await copying.copy_folder(tmp_path, database)
         assert 0 < report.written < sum(report.rows.values()), "what was there already was written again"
+        await live(tmp_path / "stranger", None, rounds=1)
         with pytest.raises(StoreInUseError, match="has sessions already"):
-            await copying.copy_folder(tmp_path, database)
+            await copying.copy_folder(tmp_path / "stranger", database)
         there = await PostgresqlStore.open(database)
         assert await told_of(there) == expected
         await there.close()
         async with opened(tmp_path / "other", database) as manager:
             await manager.run_task("ann", "more")
             assert [each.prompt for each in await manager.list_tasks("ann")][:2] == ["more", "go 4"]
+
+    asyncio.run(scenario())
+
+
+def test_a_copy_whose_last_answer_was_lost_is_told_to_be_done_unless_something_has_changed_there(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = Connection.execute
+
+    async def loses_the_answer(self: Connection, query: str, *values: object) -> str:
+        told = await execute(self, query, *values)
+        if values == (READY,):
+            self.terminate()
+            raise ConnectionResetError
+        return str(told)
+
+    async def scenario() -> None:
+        await live(tmp_path, None, rounds=2)
+        with monkeypatch.context() as patch:
+            patch.setattr(Connection, "execute", loses_the_answer)
+            with pytest.raises(StoreError):
+                await copying.copy_folder(tmp_path, database)
+        report = await copying.copy_folder(tmp_path, database)
+        assert (report.was_done, report.written) == (True, 0)
+        async with opened(tmp_path / "other", database) as manager:
+            await manager.run_task("ann", "more")
+        with pytest.raises(StoreMovedError, match=r"have changed there since\. Start a server on that .*nothing was"):
+            await copying.copy_folder(tmp_path, database)
+        there = await PostgresqlStore.open(database)
+        assert len(await there.tasks("default", limit=99)) == report.rows["task"] + 1
+        await there.close()
 
     asyncio.run(scenario())
 
@@ -299,6 +333,8 @@ def test_the_commands_look_after_the_database(
         asyncio.run(live(tmp_path, None))
         assert main(["store", "copy", str(tmp_path), address]) == 0
         assert "and compared them all" in capsys.readouterr().out
+        assert main(["store", "copy", str(tmp_path), address]) == 0
+        assert "already, and the same. Start: whisperer serve" in capsys.readouterr().out
         assert main(["store", "check", "--store", address, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["schema"] == latest_version()
         assert main(["backup", str(tmp_path / "x.zip"), "--store", address]) != 0

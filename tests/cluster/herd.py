@@ -22,6 +22,8 @@ from tests.proxy import Proxy
 
 _RESTART_SECONDS = 0.2
 _LOOK_SECONDS = 0.05
+_TRACEBACK = "Traceback (most recent call last)"
+_SHOWN_OF_AN_ERROR = 6_000
 _SHOWN_LINES = 60
 _SHOWN_CHARACTERS = 600
 _REFUSED = "another process has taken over"
@@ -162,8 +164,9 @@ class Node:
             self.bad_ends.append(f"node {self.name} wrote what was there already")
         if _REFUSED in errors and not self.may_be_condemned:
             self.bad_ends.append(f"node {self.name} was refused what it wrote, though it was not taken for dead")
-        if "Traceback (most recent call last)" in errors:
-            self.bad_ends.append(f"node {self.name} told of an error that nobody handled")
+        if _TRACEBACK in errors:
+            told = errors[errors.index(_TRACEBACK) :][:_SHOWN_OF_AN_ERROR]
+            self.bad_ends.append(f"node {self.name} told of an error that nobody handled: {told}")
 
 
 class Herd:

@@ -117,7 +117,8 @@ class Run:
             else:
                 condemned = {pid for node in herd.nodes.values() for pid in node.condemned}
                 calls = calls_in(self._folder / "calls", without=condemned)
-                told = Told(users.accepted, users.followers, logs, calls, held)
+                witnessed = {step for step, _ in calls_in(self._folder / "calls", without=frozenset())}
+                told = Told(users.accepted, users.followers, logs, calls, witnessed, held)
                 self._findings += findings_in(found, told)
             self._findings += users.findings
         for node in herd.nodes.values():

@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,8 +54,14 @@ class Node:
 
 
 @contextmanager
-def nodes(database: str, folder: Path, *names: str, rules: str = RULES) -> Iterator[list[Node]]:
-    """So many nodes that have joined; their model answers by these rules."""
+def nodes(
+    database: str,
+    folder: Path,
+    *names: str,
+    rules: str = RULES,
+    tags: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[list[Node]]:
+    """So many nodes that have joined, some with tags; their model answers by these rules."""
     file = folder / "rules.yaml"
     file.write_text(rules, encoding="utf-8")
     with ExitStack() as stack:
@@ -63,7 +69,8 @@ def nodes(database: str, folder: Path, *names: str, rules: str = RULES) -> Itera
         begun = []
         for name in names:
             (folder / name).mkdir(exist_ok=True)
-            own = ("--data", str(folder / name), "--node", name, "--shutdown-grace-seconds", "5")
+            own = ["--data", str(folder / name), "--node", name, "--shutdown-grace-seconds", "5"]
+            own += [flag for tag in (tags or {}).get(name, ()) for flag in ("--tags", tag)]
             begun.append(stack.enter_context(running("serve", *flags, *own, folder=folder / name)))
         found = []
         for name, process in zip(names, begun, strict=True):

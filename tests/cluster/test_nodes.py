@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +30,7 @@ from ai_whisperer.server.host import SessionHost
 from ai_whisperer.server.serving import RunningServer, running
 from ai_whisperer.settings import Settings
 from ai_whisperer.store.postgresql.store import PostgresqlStore
-from tests.acceptance.command_stage import run
+from tests.acceptance.command_stage import Ran, run
 from tests.cluster.stage import TOKEN, Node, eventually, evidence, nodes, set_to_work
 from tests.postgresql import Server
 
@@ -202,6 +204,62 @@ def test_nodes_move_a_session_and_make_it_once(postgresql_server: Server, databa
         asyncio.run(scenario(a, b))
 
 
+def test_sessions_go_where_the_tags_are_that_they_need(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    async def commanded(node: Node, *words: str) -> Ran:
+        return await asyncio.to_thread(run, *words, "--url", node.url, "--token", TOKEN)
+
+    async def is_at(session_id: str, name: str) -> bool:
+        return (await evidence(postgresql_server, database, session_id)).holder == name
+
+    async def scenario(a: Node, b: Node) -> None:
+        refused = await commanded(a, "sessions", "create", "far", "--need", "gpus")
+        assert refused.code != 0
+        assert "no node that takes sessions has the tag 'gpus' ('a' has no tags; 'b' has the tag 'gpu')" in refused.err
+        assert "Did you mean 'gpu'?" in refused.err
+        made = await commanded(a, "sessions", "create", "trained", "--need", "gpu", "--json")
+        assert made.json["needs"] == ["gpu"], made
+        async with a.client("trained") as through_a:
+            await through_a.create_agent("ann")
+            await through_a.send_task("ann", "work 0", task_id="t0")
+            assert (await through_a.wait_task("t0")).state == "completed"
+        found = await evidence(postgresql_server, database, "trained")
+        found.check(tasks=1)
+        assert found.holder == "b"
+
+        async with a.client("s") as through_a:
+            await through_a.create_session("s")
+            await through_a.create_agent("ann")
+            assert await is_at("s", "a")
+            assert "needs the tag 'gpu'" in (await commanded(a, "sessions", "needs", "s", "gpu")).out
+            await eventually(partial(is_at, "s", "b"))
+            assert [each.agent_id for each in await through_a.list_agents()] == ["ann"]
+            moved = await commanded(a, "cluster", "move", "s", "a")
+            assert moved.code != 0
+            assert "the node 'a' has no tags; nothing was changed" in moved.err
+            assert {each.id: each.needs for each in await through_a.list_sessions() if each.needs} == {
+                "s": ("gpu",),
+                "trained": ("gpu",),
+            }
+            assert (await through_a.set_needs([])).needs == ()
+            assert (await commanded(b, "cluster", "move", "s", "a")).code == 0
+
+        status = (await commanded(a, "cluster", "status")).out.splitlines()
+        assert "TAGS" in status[0]
+        assert "gpu" in status[2]
+        kept = await commanded(a, "cluster", "drain", "b")
+        assert kept.code != 0
+        assert "need tags that no other node has" in kept.err
+        assert (await commanded(a, "cluster", "drain", "b", "--force")).code == 0
+        last = await commanded(b, "cluster", "drain", "a")
+        assert last.code != 0
+        assert "The node 'a' is the last that takes sessions" in last.err
+
+    with nodes(database, tmp_path, "a", "b", tags={"b": ["gpu"]}) as (a, b):
+        asyncio.run(scenario(a, b))
+
+
 @asynccontextmanager
 async def two_nodes(database: str, folder: Path) -> AsyncIterator[tuple[RunningServer, Client, PostgresqlStore]]:
     """A server in this process, a client of it, and another node that does nothing by itself."""
@@ -215,6 +273,32 @@ async def two_nodes(database: str, folder: Path) -> AsyncIterator[tuple[RunningS
             yield server, client, other
     finally:
         await other.close()
+
+
+def test_what_is_read_for_a_client_keeps_the_connections_that_read(
+    postgresql_server: Server, database: str, tmp_path: Path
+) -> None:
+    reading = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE '% reading' ORDER BY pid"
+    heard: list[dict[str, Any]] = []
+
+    async def connections() -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in await postgresql_server._run(reading, database.rpartition("/")[2])]
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+        async with two_nodes(database, tmp_path) as (_, client, _other):
+            await client.create_agent("ann")
+            await client.wait_task(await client.send_task("ann", "x"))
+            before = await connections()
+            for _ in range(3):
+                assert await client.list_tasks()
+                assert await client.usage()
+                assert await client.notifications(after=0)
+            assert set(before) <= set(await connections())
+            gc.collect()
+
+    asyncio.run(scenario())
+    assert heard == []
 
 
 def test_a_session_that_another_node_has_taken_is_closed_here_and_the_others_continue(

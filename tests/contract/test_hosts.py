@@ -21,7 +21,7 @@ from ai_whisperer.cluster.membership import membership_of
 from ai_whisperer.domain.clock import SystemClock
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.domain.definition import AgentDefinition
-from ai_whisperer.domain.nodes import NodeCard
+from ai_whisperer.domain.nodes import Draining, NodeCard
 from ai_whisperer.domain.sessions import SessionRecord
 from ai_whisperer.errors import (
     SessionElsewhereError,
@@ -35,6 +35,8 @@ from ai_whisperer.errors import (
 )
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.base import Unit
+from ai_whisperer.store.postgresql import node_queries as queries
+from ai_whisperer.store.postgresql.connecting import connect
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from ai_whisperer.tools.commands import COMMAND_TOOLS
 from tests.contract.records import agent, task, unit_with
@@ -449,6 +451,30 @@ def test_a_node_that_is_drained_takes_no_session_and_names_another(database: str
     play(scenario)
 
 
+def test_of_two_nodes_that_are_drained_at_the_same_time_the_last_is_refused(
+    postgresql_server: Server, database: str
+) -> None:
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type='Lock' AND query LIKE '%drain_host%'"
+
+    async def scenario() -> None:
+        async with joined(database, "a", "b") as (a, b):
+            first = await connect(database, name="drains a, and has not committed it yet")
+            async with first.transaction():
+                assert await first.fetchval(queries.DRAIN, *("a", False)) == Draining.BEGUN
+                second = asyncio.create_task(membership_of(a).drain("b"))
+                while not await asked(postgresql_server, database, waiting):
+                    assert not second.done()
+            with pytest.raises(StateError, match=r"'b' is the last that takes sessions.*nothing was changed"):
+                await second
+            await first.close()
+            states = {each.name: each.state for each in (await membership_of(b).status()).nodes}
+            assert states == {"a": NodeState.DRAINING, "b": NodeState.JOINED}
+            forced = await membership_of(a).drain("b", force=True)
+            assert {each.state for each in forced.nodes} == {NodeState.DRAINING}
+
+    play(scenario)
+
+
 def test_the_status_is_told_over_a_connection_that_was_lost(postgresql_server: Server, database: str) -> None:
     async def scenario() -> None:
         async with joined(database, "a") as (a,):
@@ -606,5 +632,129 @@ def test_a_node_that_leaves_lets_its_sessions_go(postgresql_server: Server, data
         assert await asked(postgresql_server, database, "SELECT id FROM whisperer.writer") == []
         rows = await asked(postgresql_server, database, "SELECT session_id, writer_id, wanted FROM whisperer.placement")
         assert rows == [("s", None, False)]
+
+    play(scenario)
+
+
+def tagged(name: str, *tags: str, strength: int = 0) -> NodeCard:
+    return replace(card(name, strength=strength), tags=tags)
+
+
+@asynccontextmanager
+async def joined_as(address: str, *cards: NodeCard) -> AsyncIterator[list[PostgresqlStore]]:
+    stores: list[PostgresqlStore] = []
+    try:
+        for each in cards:
+            stores += [await join(address, each, patience_seconds=10)]
+        yield stores
+    finally:
+        for store in stores:
+            await store.close()
+
+
+async def at_rest(store: PostgresqlStore, session_id: str, *needs: str) -> None:
+    """Make a session that needs tags, with a task that waits, and let it go."""
+    unit = Unit()
+    unit.insert_session(SessionRecord(id=session_id, title="", owner="local", created_at=1.0, needs=needs))
+    unit.insert_agent(agent("ann", session_id=session_id))
+    unit.insert_task(replace(task("t"), session_id=session_id))
+    await store.claim(session_id)
+    await store.submit(unit)
+    await store.release(session_id)
+
+
+def test_a_session_that_needs_tags_is_only_at_nodes_that_have_them_all(database: str) -> None:
+    async def scenario() -> None:
+        cards = (tagged("a"), tagged("b", "eu"), tagged("c", "eu", "gpu"))
+        async with joined_as(database, *cards) as (a, b, c):
+            await at_rest(a, "s", "eu", "gpu")
+            await at_rest(a, "anywhere")
+            with pytest.raises(
+                SessionElsewhereError, match=r"needs the tags 'eu', 'gpu', .* 'a' .*: ask .* 'c' at"
+            ) as told:
+                await a.claim("s")
+            assert told.value.data == {"node": "c", "address": "http://c:1"}
+            assert await b.take(9) == ["anywhere"]
+            assert await c.take(9) == ["s"]
+            with pytest.raises(StateError, match=r"needs the tags 'eu', 'gpu', and the node 'b' has the tag 'eu'"):
+                await membership_of(a).move("s", "b", patience_seconds=1)
+            assert {each.name: each.tags for each in (await membership_of(a).status()).nodes} == {
+                "a": (),
+                "b": ("eu",),
+                "c": ("eu", "gpu"),
+            }
+
+    play(scenario)
+
+
+def test_a_session_whose_tags_no_node_has_waits_and_whoever_asks_is_told_which_have_which(
+    postgresql_server: Server, database: str
+) -> None:
+    async def scenario() -> None:
+        async with joined_as(database, tagged("a"), tagged("b", "gpu")) as (a, b):
+            await at_rest(b, "s", "gpu")
+            await removed(postgresql_server, database, "b")
+            with pytest.raises(
+                SessionElsewhereError, match=r"no node .* has the tag 'gpu' \('a' has no tags\)"
+            ) as told:
+                await a.claim("s")
+            assert told.value.data == {"node": "", "address": ""}
+            assert await a.take(9) == []
+            status = await membership_of(a).status()
+            assert (status.waiting, status.unmet) == (1, (("gpu",),))
+            await membership_of(a).need("s", ())
+            assert (await membership_of(a).status()).unmet == ()
+            assert await a.take(9) == ["s"]
+
+    play(scenario)
+
+
+def test_a_session_goes_to_the_tags_that_it_is_given_to_need(database: str) -> None:
+    async def scenario() -> None:
+        cards = (tagged("a"), tagged("b", "gpu"), tagged("c", "gpu", strength=2))
+        async with joined_as(database, *cards) as (a, b, c):
+            await at_rest(a, "s")
+            await a.claim("s")
+            with pytest.raises(StateError, match=r"no node .* has the tag 'gpus' .* Did you mean 'gpu'\?"):
+                await membership_of(b).need("s", ("gpus",))
+            await membership_of(b).need("s", ("gpu",))
+            assert (await membership_of(b).status()).nodes[0].sessions == 1, "it goes when it is let go"
+            await a.release("s")
+            assert await b.take(9) == [], "it is on its way to the stronger one"
+            assert await c.take(9) == ["s"]
+            await membership_of(b).need("s", ())
+            await c.release("s")
+            assert await a.claim("s"), "nothing keeps it any more"
+
+    play(scenario)
+
+
+def test_programs_are_held_best_among_the_nodes_with_the_tags(database: str) -> None:
+    async def scenario() -> None:
+        cards = (tagged("weak", "gpu", strength=1), tagged("strong", strength=3))
+        async with joined_as(database, *cards) as (weak, strong):
+            unit = made("s")
+            unit.insert_agent(replace(agent("ann"), definition=AgentDefinition(tools=("run_command",))))
+            await weak.claim("s")
+            await weak.submit(unit)
+            await weak.release("s")
+            with pytest.raises(SessionElsewhereError, match="holds less than others do: ask the node 'strong'"):
+                await weak.claim("s")
+            await membership_of(weak).need("s", ("gpu",))
+            with pytest.raises(SessionElsewhereError, match="ask the node 'weak'"):
+                await strong.claim("s")
+            assert await weak.claim("s")
+
+    play(scenario)
+
+
+def test_a_node_is_not_drained_whose_tags_a_session_needs_there(database: str) -> None:
+    async def scenario() -> None:
+        async with joined_as(database, tagged("a"), tagged("b", "gpu")) as (a, b):
+            await at_rest(b, "s", "gpu")
+            await b.claim("s")
+            with pytest.raises(StateError, match="Sessions of the node 'b' need tags that no other node has"):
+                await membership_of(a).drain("b")
+            assert (await membership_of(a).drain("b", force=True)).nodes[1].state is NodeState.DRAINING
 
     play(scenario)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import socket
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,6 +23,7 @@ from ai_whisperer.store.base import Unit
 from ai_whisperer.store.postgresql.connecting import CONNECT_SECONDS, connect
 from ai_whisperer.store.postgresql.lane import Fence, Lane
 from ai_whisperer.store.postgresql.merging import Wave
+from ai_whisperer.store.postgresql.pool import MOST_READERS, Readers
 from ai_whisperer.store.postgresql.store import PostgresqlStore
 from tests.contract.records import task, tell, unit_with
 from tests.postgresql import VARIABLE, Server, running_server
@@ -90,6 +93,65 @@ def test_a_connection_that_nothing_is_heard_of_is_soon_tried_again(database: str
                 connection = await connect(through, name="test")
             assert proxy.deaf == 0
             await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_given_up_at_any_moment_leaves_no_exception_that_nobody_hears_of(database: str) -> None:
+    heard: list[dict[str, Any]] = []
+
+    async def connected() -> None:
+        (await connect(database, name="test")).terminate()
+
+    async def asked() -> None:
+        connection = await connect(database, name="test")
+        try:
+            await connection.fetchval("SELECT 1 FROM pg_class LIMIT $1", 1)
+        finally:
+            connection.terminate()
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: heard.append(context))
+        for work in (connected, asked):
+            for steps in (*range(40), *range(40, 400, 20)):
+                under_way = asyncio.create_task(work())
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                under_way.cancel()
+                await asyncio.gather(under_way, return_exceptions=True)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        gc.collect()
+
+    asyncio.run(scenario())
+    assert heard == []
+
+
+def test_readers_are_closed_while_others_read_and_read_nothing_after_that(
+    postgresql_server: Server, database: str
+) -> None:
+    sleeping = "SELECT count(*) FROM pg_stat_activity WHERE application_name='test' AND state='active'"
+    there = "SELECT count(*) FROM pg_stat_activity WHERE application_name='test'"
+
+    async def counted(sql: str) -> int:
+        return int((await postgresql_server._run(sql, database.rpartition("/")[2]))[0][0])
+
+    async def scenario() -> None:
+        readers = Readers(database, name="test", patience_seconds=30)
+        reads = [
+            asyncio.create_task(readers.read(lambda each: each.execute("SELECT pg_sleep(60)")))
+            for _ in range(MOST_READERS + 1)
+        ]
+        while await counted(sleeping) < MOST_READERS:
+            pass
+        await readers.close()
+        for outcome in await asyncio.gather(*reads, return_exceptions=True):
+            assert isinstance(outcome, StoreError)
+        with pytest.raises(StoreFailedError, match="The store is closed"):
+            await readers.read(lambda each: each.fetchval("SELECT 1"))
+        while await counted(there):
+            pass
 
     asyncio.run(scenario())
 
@@ -205,6 +267,7 @@ def test_the_store_goes_on_when_the_database_is_back_and_tells_meanwhile(databas
             durable = store.submit(counting(1))
             reading = asyncio.ensure_future(store.task("s", "t0"))
             await told_of_a_warning(store)
+            assert await asyncio.to_thread(lambda: store.health.warning), "a thread may ask too"
             assert "has not answered for" in (store.health.warning or "")
             assert not durable.done()
             proxy.takes = True

@@ -158,7 +158,7 @@ def test_what_was_left_can_be_pruned_and_moved(left: Path, tmp_path: Path) -> No
 
     play(left, prune, tools=[look_up, pay, old_tool])
     with closing(apsw.Connection(str(left / DATABASE_NAME))) as connection:
-        connection.execute("INSERT INTO session VALUES('default', '', 'local', 1.0)")
+        connection.execute("INSERT INTO session (id, title, owner, created_at) VALUES ('default', '', 'local', 1.0)")
     export_session(left, "default", tmp_path / "s.zip")
     import_into_folder(tmp_path / "moved", tmp_path / "s.zip")
 

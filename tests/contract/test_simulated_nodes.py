@@ -45,6 +45,8 @@ NOT_DRAWN = {
     queries.SHOWN_TO_NODES: "one row that nothing here changes",
     queries.RAISE_MIN_VERSION: "one row that nothing here changes",
     queries.IS_FOR_STRONGER: "all simulated nodes are equally strong",
+    queries.NEEDS: "no simulated session needs tags",
+    queries.NEEDS_OF_WAITING: "no simulated session needs tags",
     queries.FORGET_FILES: "simulated nodes share their folder",
     queries.DELETED_ELSEWHERE: "simulated nodes share their folder",
 }
@@ -97,7 +99,7 @@ class Story:
     def join(self) -> Asked:
         self._joined += 1
         name, serves = self._random.choice(NAMES), self._random.random() < 0.8
-        card = (name, f"http://{name}", "0.1.0", "same", "none", serves, 0, "")
+        card = (name, f"http://{name}", "0.1.0", "same", "none", serves, 0, "", "[]")
         return Asked(queries.JOIN, (f"h{self._joined:02}", *card))
 
     def beat(self) -> Asked:
@@ -113,7 +115,7 @@ class Story:
         return Asked(queries.LEAVE, (self._any_host(),))
 
     def drain(self) -> Asked:
-        return Asked(queries.DRAIN, (self._random.choice((*NAMES, "x")),))
+        return Asked(queries.DRAIN, (self._random.choice((*NAMES, "x")), self._random.random() < 0.5))
 
     def claim(self) -> Asked:
         return Asked(queries.CLAIM, (self._any_host(), self._any_session()))

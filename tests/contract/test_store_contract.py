@@ -201,6 +201,15 @@ def test_mails_are_counted_and_numbered_by_who_reached_whom(run: Run) -> None:
         assert snapshot.mails_received == {"alice": 4}
         assert snapshot.mail_sequences == {"user": 3, "bob": 1}
         assert snapshot.last_arrival == 30
+        again = Unit()
+        again.update_link("s", Link(kind=LinkKind.MAIL, sender="bob", recipient="alice", count=2, last_at=3.0))
+        await store.submit(again)
+        links = {(link.kind, link.sender): (link.count, link.last_at) for link in (await store.load("s")).links}
+        assert links == {
+            (LinkKind.MAIL, "user"): (3, 1.0),
+            (LinkKind.MAIL, "bob"): (2, 3.0),
+            (LinkKind.SWITCH, "bob"): (5, 1.0),
+        }
 
     run(scenario)
 

@@ -363,7 +363,7 @@ def test_small_steps_of_the_wall_clock_are_noticed_together() -> None:
         seen = []
         for _ in range(8):
             clock.set(0.2)
-            seen.append(session.is_off)
+            seen.append(session.is_off(session.now()))
         return seen
 
     assert simulate(scenario()) == [False] * 7 + [True]

@@ -189,7 +189,7 @@ PLANTED: dict[str, tuple[Plant, str, int]] = {
     plant.__name__: (plant, sign, first)
     for plant, sign, first in (
         (let_anybody_write, _WRITTEN_BY_TWO, 15),
-        (prove_in_another_statement_than_the_one_that_writes, "a finished model request was repeated", 33),
+        (prove_in_another_statement_than_the_one_that_writes, _WRITTEN_BY_TWO, 39),
         (raise_the_epoch_after_loading, _WRITTEN_BY_TWO, 3),
         (free_the_placement_before_the_last_commit, "another process has taken over: default", 0),
         (acknowledge_before_the_commit, "a node does not know what another has accepted", 17),

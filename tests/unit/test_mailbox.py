@@ -46,6 +46,19 @@ def test_empty_mail_is_refused(subject: str, body: str) -> None:
         check_mail_text(subject, body, 100)
 
 
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+def test_mail_that_cannot_be_stored_is_refused_wherever_that_is(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^The subject has"):
+        check_mail_text(text, "body", 100)
+    with pytest.raises(InvalidInputError, match=r"^The mail body has"):
+        check_mail_text("subject", text, 100)
+
+
+def test_mail_may_have_no_subject_or_no_body_and_any_characters() -> None:
+    for subject, body in (("", "body"), ("subject", ""), ("two\nlines", "body"), ("Grüße", "für dich"), ("s", "\n")):
+        check_mail_text(subject, body, 100)
+
+
 def test_oversized_mail_is_refused_with_the_numbers() -> None:
     with pytest.raises(TooLargeError, match="101 bytes, at most 100"):
         check_mail_text("s", "x" * 101, 100)

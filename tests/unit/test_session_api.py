@@ -42,6 +42,7 @@ ONLY_IN_CLIENT = {
     "cluster_status": "about the server",
     "drain_node": "about the server",
     "move_session": "about the server",
+    "set_needs": "about the server",
     "fork_session": "a server plays it in a process of its own: see `replay.recording` for one that is in files",
     "compare_sessions": "it reads two sessions: see `replay.recording`",
     "import_session": "a program brings a session into a folder with `import_into_folder`",

@@ -133,6 +133,9 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["events.list", { sessionId }];
   yield ["session.snapshot", { sessionId }];
   yield ["session.findIds", { sessionId, kind: "task", beginning: "t" }];
+  yield ["session.forkPoints", { sessionId, near: 1, limit: 1 }];
+  yield ["session.fork", { sessionId, at: 1, newSessionId: "forked" }];
+  yield ["session.compare", { sessionId, otherSessionId: "forked" }];
   yield ["events.unsubscribe", { sessionId }];
   yield ["template.list"];
   yield ["template.get", { name: agentId }];

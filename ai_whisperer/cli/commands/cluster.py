@@ -12,6 +12,7 @@ from ai_whisperer.cli.catalog import COMMANDS
 from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.ray_cluster import OF_ALL_NODES, choice, down, is_silent, scale, silence, up
 from ai_whisperer.core.moments import moment
+from ai_whisperer.core.tags import listed
 from ai_whisperer.domain.cluster import NodeStatus
 from ai_whisperer.errors import StateError
 
@@ -32,6 +33,8 @@ async def status(call: Connected) -> None:
     call.output.table(found.nodes, NODES, of=found)
     if found.waiting and not call.output.as_json:
         call.output.text(f"{found.waiting} sessions wait for a node.")
+        for needs in found.unmet:
+            call.output.text(f"Some need {listed(needs)}, and no node has that which takes sessions.")
     if found.ray is not None and not call.output.as_json:
         call.output.text(choice(found.ray))
         if is_silent(found.ray):
@@ -43,7 +46,7 @@ async def drain(
     node: NodeArgument,
     *,
     force: Annotated[
-        bool, typer.Option("--force", help="Also the last node that takes sessions: they wait for another.")
+        bool, typer.Option("--force", help="Also if no other node takes its sessions: they wait for one.")
     ] = False,
 ) -> None:
     """Let a node give all its sessions to others, and take no more. Stop it when it has none.
@@ -81,6 +84,7 @@ NODES: Sequence[Column[NodeStatus]] = (
     Column("ADDRESS", lambda each: each.address),
     Column("VERSION", lambda each: each.version),
     Column("SANDBOX", lambda each: each.sandbox),
+    Column("TAGS", lambda each: ", ".join(each.tags)),
     Column("SETTINGS", lambda each: "" if each.has_same_settings else "other"),
     Column("SINCE", lambda each: moment(each.started_at)),
 )

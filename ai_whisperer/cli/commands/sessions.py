@@ -19,6 +19,7 @@ from ai_whisperer.cli.output import Column
 from ai_whisperer.cli.printable import one_line
 from ai_whisperer.cli.short_ids import whole_session_id
 from ai_whisperer.core.moments import moment
+from ai_whisperer.core.tags import listed
 from ai_whisperer.domain.sessions import IdKind, SessionSummary
 from ai_whisperer.domain.usage import UsageTotals
 from ai_whisperer.templates.library import TemplateEntry
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    group(app, "sessions", list_sessions, create, delete, help="Show your sessions; create or delete one.")
+    group(app, "sessions", list_sessions, create, needs, delete, help="Show your sessions; create or delete one.")
     templates = group(
         app,
         "templates",
@@ -55,10 +56,34 @@ async def create(
         str | None,
         typer.Option("--limits", metavar="NAME=NUMBER,…", help="What its agents, and all of it, may use."),
     ] = None,
+    need: Annotated[
+        list[str] | None,
+        typer.Option("--need", metavar="TAG", help="A tag that nodes must have to take it; several times for several."),
+    ] = None,
 ) -> None:
     """Create a session: a workspace with agents of its own."""
-    session = await call.client.create_session(session_id, title=title, limits=numbers_of(limits))
+    session = await call.client.create_session(session_id, title=title, limits=numbers_of(limits), needs=need or ())
     call.output.told(session, f"Created session {session.id}. Use it with --session {shlex.quote(session.id)}.")
+
+
+async def needs(
+    call: Connected,
+    session_id: Annotated[str, typer.Argument(metavar="ID", help="The session.", autocompletion=session_names)],
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="TAG", help="The tags that it needs, all of them.")
+    ] = None,
+    *,
+    nothing: Annotated[bool, typer.Option("--nothing", help="Let it need no tags.")] = False,
+) -> None:
+    """Let a session need tags of its node, and go to one that has them. `cluster status` shows which nodes have which.
+
+    These take the place of those that it needed. The steps under way may finish before it goes.
+    """
+    if bool(tags) == nothing:
+        raise typer.BadParameter("Name the tags that the session needs, or give --nothing.")
+    session = await call.client.set_needs(tags or (), session_id=await whole_session_id(call.client, session_id))
+    what = listed(session.needs) if session.needs else "no tags"
+    call.output.told(session, f"The session {session.id} needs {what}. Where it is: whisperer cluster status")
 
 
 async def delete(
@@ -183,6 +208,7 @@ SESSIONS: Sequence[Column[SessionSummary]] = (
     Column("SESSION", lambda each: each.id, whole=True),
     Column("AGENTS", lambda each: str(each.agents), right=True),
     Column("CREATED", lambda each: moment(each.created_at)),
+    Column("NEEDS", lambda each: ", ".join(each.needs)),
     Column("TITLE", lambda each: each.title),
 )
 TEMPLATES: Sequence[Column[TemplateEntry]] = (

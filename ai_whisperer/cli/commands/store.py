@@ -57,11 +57,16 @@ async def copy(
     wanted = _address(call, address)
     report = await _loaded("copying").copy_folder(folder, wanted)
     rows = sum(report.rows.values())
+    start = f"Start: whisperer serve --data {folder} --store ADDRESS"
+    if report.was_done:
+        told = f"All {rows:,} rows of {report.rows['session']} sessions are at {report.address} already, and the same."
+        call.output.told(report, f"{told} {start}")
+        return
     mended = f" In {report.mended} texts NUL became U+FFFD." if report.mended else ""
     call.output.told(
         report,
         f"Copied {rows:,} rows of {report.rows['session']} sessions to {report.address}, {report.written:,} of them "
-        f"now, and compared them all.{mended} Start: whisperer serve --data {folder} --store ADDRESS",
+        f"now, and compared them all.{mended} {start}",
     )
 
 

@@ -99,7 +99,7 @@ class Hands:
         if chore.kind is not Kind.DRAIN:
             await self._book.remove(chore.node.host_id)
         elif chore.node.state is NodeState.JOINED:
-            await self._book.drain(chore.name)
+            await self._book.drain(chore.name, force=True)  # how many there are to be was decided before
 
     def _may_start(self, name: str) -> bool:
         """Whether it is time: one that never comes to be, as where nothing is installed, is tried ever less often."""

@@ -23,6 +23,10 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:
 _NEXT_TOOL = re.compile(r"(?<=\n})\n(?={\n)")
 
 
+_CUT_ID = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{6,31}…")
+"""The beginning of an id, at the end of a text that was too long."""
+
+
 def digest_of(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
 
@@ -36,6 +40,8 @@ def plain(text: str) -> str:
     """A text without what is another in each run: the numbers of marks, and moments."""
     if "<" in text:
         text = _MARK.sub(r"\1#\2", text)
+    if "…" in text:
+        text = _CUT_ID.sub("<id>…", text)
     return _MOMENT.sub("<moment>", text) if "-" in text else text
 
 

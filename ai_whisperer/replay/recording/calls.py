@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ai_whisperer.core.causal_paths import is_drawn
+from ai_whisperer.core.tasks import parent_of
 from ai_whisperer.domain.mail import USER
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.errors import RecordingError
@@ -173,9 +174,20 @@ def _mailed(told: Told) -> Found | None:
 
 
 def _marked(told: Told) -> Found | None:
-    if told.note.params["agentId"] != USER or told.group.has("mail.sent", "async.task.dismissed", "async.task.queued"):
+    if told.note.params["agentId"] != USER:
+        return _withdrawn(told)
+    if told.group.has("mail.sent", "async.task.dismissed", "async.task.queued"):
         return None
     return "mark_mail", {"mail_id": told.note.params["mailId"], "state": told.note.params["state"]}
+
+
+def _withdrawn(told: Told) -> Found | None:
+    """Mails that nobody has begun to handle are archived when the tree that they are of is cancelled."""
+    params = told.note.params
+    if (params["from"], params["state"]) != ("queued", "archived") or told.group.has("agent.stopped"):
+        return None
+    parent = parent_of(told.rows.mails[params["mailId"]].cause)
+    return None if parent is None else ("cancel_tree", {"task": parent})
 
 
 def _broadcast(told: Told) -> Found | None:

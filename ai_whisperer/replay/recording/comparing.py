@@ -1,8 +1,9 @@
 """Whether the log of a run is the one that was recorded.
 
 Entries are compared strand by strand: what a task does, each of its tool calls, what an agent goes through, the order
-of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts; between
-strands it may be another, as it is between things that happen at the same time.
+of the mails to each recipient, the messages of a room, the holders of a lock. Within a strand the order counts, and so
+it does among all that one task causes at different moments. Else it may be another, as it is between things that happen
+at the same time.
 
 Not compared are the numbers of entries, times of the log (a timer fires a little late) and moments in texts, what only
 the provider or the machine causes (`UNCOMPARED`), some fields (`_UNCOMPARED_FIELDS`), and how often the process had
@@ -109,6 +110,7 @@ class LogComparison:
         for entry in entries:
             if _counts(entry.name, entry.params):
                 self._strands[strand_of(entry.name, entry.params)].append(entry)
+        self._last_of: dict[str, Entry] = {}
         self._taken: dict[str, int] = defaultdict(int)
         self._order = [entry.seq for strand in self._strands.values() for entry in strand]
         self._order.sort()
@@ -146,7 +148,7 @@ class LogComparison:
         self._last = max(entry.seq, self._last)
         before, now = comparable(entry.name, entry.params), comparable(name, params)
         if entry.name == name and before == now:
-            return None
+            return self._out_of_its_task(entry)
         if entry.name == name and self._adopts:
             self.adopted[entry.seq] = {**params, **_times(entry.params)}
             return None
@@ -162,6 +164,17 @@ class LogComparison:
             ),
         )
 
+    def _out_of_its_task(self, entry: Entry) -> Difference | None:
+        """What the same task causes comes in the order that was recorded, but for what was at the same moment."""
+        last = self._last_of.get(entry.cause)
+        if last is None or entry.seq > last.seq:
+            self._last_of[entry.cause] = entry
+            return None
+        if entry.at == last.at or not entry.cause.startswith("task:"):
+            return None
+        what = f"{entry.name} (entry {entry.seq} of the recorded log) comes after entry {last.seq} now."
+        return self._found(entry.seq, Difference(kind="log", place=_place(entry.params), what=what, seq=entry.seq))
+
     @property
     def first_untold(self) -> int:
         """The number of the first entry that was recorded and has not been told yet."""
@@ -169,6 +182,10 @@ class LogComparison:
             self._told.discard(self._order[self._next])
             self._next += 1
         return self._order[self._next] if self._next < len(self._order) else _BEYOND
+
+    def is_told(self, seq: int) -> bool:
+        """Whether the entry with this number was told; one that is not compared, whether all before it were."""
+        return seq < self.first_untold or seq in self._told
 
     def missing(self) -> Difference | None:
         """The first entry that was recorded and was not told, when the run is over."""

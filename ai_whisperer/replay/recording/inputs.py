@@ -46,26 +46,38 @@ def is_from_outside(cause: str) -> bool:
 def leads_of(rows: Rows) -> Iterator[Lead]:
     """The inputs in the order of the log. Raises `RecordingError` for what cannot be recorded."""
     leads = list(_leads(rows))
-    trees: dict[tuple[str, float, str], list[Lead]] = {}
+    trees: dict[tuple[str, float], list[Lead]] = {}
     for lead in leads:
-        if lead.call == "cancel_task":
-            trees.setdefault((lead.note.cause, lead.note.at, lead.arguments["reason"]), []).append(lead)
+        if lead.call in _CANCELS:
+            trees.setdefault((lead.note.cause, lead.note.at), []).append(lead)
     for lead in leads:
-        if lead.call != "cancel_task":
+        if lead.call not in _CANCELS:
             yield lead
             continue
-        together = trees[lead.note.cause, lead.note.at, lead.arguments["reason"]]
+        together = trees[lead.note.cause, lead.note.at]
         root = _root_of([each.arguments["task"] for each in together], rows)
-        if len(together) == 1 or root is None:
+        if root is None or (len(together) == 1 and lead.call == "cancel_task"):
             yield lead
         elif together[0] is lead:
-            yield Lead(lead.note, "cancel_tree", {**lead.arguments, "task": root})
+            given = {name: each for lead in together for name, each in lead.arguments.items() if name != "task"}
+            yield Lead(lead.note, "cancel_tree", {"task": root, **given})
+
+
+_CANCELS = ("cancel_task", "cancel_tree")
 
 
 def _root_of(tasks: Sequence[str], rows: Rows) -> str | None:
-    """The one of these tasks that caused all others; None if there is none."""
-    roots = [each for each in tasks if not (each in rows.tasks and rows.tasks[each].parent_id in tasks)]
-    return roots[0] if len(roots) == 1 else None
+    """The last of the tasks that caused all of these, or one of them that caused all others; None if there is none."""
+    lines = [list(_ancestors(each, rows)) for each in tasks]
+    return next((each for each in lines[0] if all(each in line for line in lines)), None)
+
+
+def _ancestors(task_id: str, rows: Rows) -> Iterator[str]:
+    """The task, and those that caused it, the last one first."""
+    known: str | None = task_id
+    while known is not None and known in rows.tasks:
+        yield known
+        known = rows.tasks[known].parent_id
 
 
 def _leads(rows: Rows) -> Iterator[Lead]:
@@ -99,7 +111,7 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
         if any(note.params["attempt"] > 1 for note in recovered if note.name == "async.task.started"):
             continue
         first = index
-        while first and log[first - 1].name in _ENDS and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
+        while first and _may_be_of_end(log[first - 1]) and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
             first -= 1
         if index < len(log):
             if first < index and not (first and _is_one_decision(log[first - 1], log[first])):
@@ -118,12 +130,25 @@ def _is_left_alone(finished: Notification, rest: Sequence[Notification]) -> bool
     return not any(note.name.startswith("async.task.") and note.params.get("taskId") == task_id for note in rest)
 
 
+def _may_be_of_end(note: Notification) -> bool:
+    """Whether a process that closes the session may tell this: nothing begins, is asked for or falls due then."""
+    return note.name in _ENDS and note.cause.partition(":")[0] not in ("user", "request", "timer", "recovery")
+
+
 _ENDS = (
     "step.finished",
     "step.retried",
     "step.interrupted",
     "mail.state_changed",
+    "mail.sent",
+    "switch.ended",
+    "lock.released",
+    "limit.reached",
     "async.task.completed",
+    "async.task.continuation",
+    "async.task.queued",
+    "async.task.error",
+    "async.task.joined",
     "agent.state_changed",
 )
 _GRACE_SECONDS = 60.0

@@ -19,6 +19,7 @@ from ai_whisperer.errors import ClosedError, RecordingError, UnknownTemplateErro
 from ai_whisperer.models.base import ModelFactory
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Input, Recording
+from ai_whisperer.replay.recording.order import INPUT
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
 from ai_whisperer.runtime.life.opening import fail_session
 from ai_whisperer.runtime.session.cause import called_by
@@ -101,6 +102,7 @@ class Performance:
         self._definitions = {agent.id: agent.definition for agent in recording.agents}
         self._folder = TemporaryDirectory(prefix="whisperer-replay-")
         self._manager: AsyncAgentSessionManager | None = None
+        self._dying: AsyncAgentSessionManager | None = None
         self._closing: asyncio.Future[None] | None = None
         self._calls: dict[asyncio.Task[Any], Input] = {}
 
@@ -130,8 +132,8 @@ class Performance:
     def begin_close(self) -> None:
         """The process begins to end in order."""
         if self._manager is not None:
-            manager, self._manager = self._manager, None
-            self._closing = asyncio.ensure_future(manager.close())
+            self._dying, self._manager = self._manager, None
+            self._closing = asyncio.ensure_future(self._dying.close())
 
     async def closed(self) -> None:
         """It has ended, if it began to."""
@@ -145,15 +147,16 @@ class Performance:
         """The process dies: what is under way is gone, and tells nobody."""
         if self._closing is not None:
             self._closing.cancel()
+            self._closing = None
         for call in self._calls:
             call.cancel()
         self._calls.clear()
-        if self._manager is not None:
-            manager, self._manager = self._manager, None
-            if manager._open is not None:  # noqa: SLF001 - nobody else may kill a session
-                fail_session(manager._open[0], ClosedError("The process of the recording died here."))  # noqa: SLF001
-                self._store.unlisten(manager.session_id)
-                self._on_death()
+        manager = self._manager or self._dying
+        self._manager = self._dying = None
+        if manager is not None and manager._open is not None:  # noqa: SLF001 - nobody else may kill a session
+            fail_session(manager._open[0], ClosedError("The process of the recording died here."))  # noqa: SLF001
+            self._store.unlisten(manager.session_id)
+            self._on_death()
 
     def end(self) -> None:
         """The run is over, and nothing of it is left."""
@@ -167,7 +170,8 @@ class Performance:
                 f"Input {made.number} of the recording calls '{made.call}', which this AI Whisperer does not know. It "
                 "may be of a newer version: update AI Whisperer, or record the session again."
             )
-        call = asyncio.ensure_future(self._made(self._manager, made, arguments))
+        made_now = self._made(self._manager, made, arguments)
+        call = asyncio.get_running_loop().create_task(made_now, name=f"{INPUT}{made.seq}")
         self._calls[call] = made
 
     async def _made(self, manager: AsyncAgentSessionManager, made: Input, arguments: dict[str, Any]) -> None:

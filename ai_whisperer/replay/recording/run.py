@@ -35,10 +35,11 @@ from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
 from ai_whisperer.replay.recording.format import Tool as RecordedTool
 from ai_whisperer.replay.recording.inputs import CLOSE, OPEN
+from ai_whisperer.replay.recording.order import RecordedOrder
 from ai_whisperer.replay.recording.performing import Performance
 from ai_whisperer.replay.recording.replay_store import ReplayStore
 from ai_whisperer.replay.recording.requests import RequestComparison
-from ai_whisperer.replay.recording.virtual_loop import ReplayLoop
+from ai_whisperer.replay.recording.virtual_loop import SLACK_SECONDS, ReplayLoop
 from ai_whisperer.runtime.life.store import open_store
 from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
@@ -48,12 +49,8 @@ from ai_whisperer.tools.registry import machine_tools
 Event = Input | Reply | Result
 
 _ASKED = "approval.requested"
-_SLACK_SECONDS = 1e-5
-"""Times of a recording are rounded."""
 _ENDS_SECONDS = 1.0
 """So long a call may have gone on when its task was cancelled."""
-_LATE_SECONDS = 0.05
-"""So late a timer may have fired when the session was recorded."""
 
 
 class Run:
@@ -92,7 +89,7 @@ class Run:
         self._requests = RequestComparison(recording, ignore)
         self._replies, self._results = by_key(recording)
         self._asked_about = {each.params["approvalId"] for each in recording.entries if each.name == _ASKED}
-        self._calls: dict[str, int] = {}
+        self._calls: dict[str, set[int]] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._heard: set[int] = set()
         self._stopped = False
@@ -100,6 +97,7 @@ class Run:
         self.asked: dict[tuple[str, int], Asked] = {}
         self.comparison = LogComparison(recording.entries, since=recording.header.compared_from, adopts=adopts)
         self._adopts = adopts
+        self._order = RecordedOrder(recording, self._paths, self.comparison, now=self._now)
         self._arguments: dict[tuple[str, int], str] = {}
         self.entries: list[Entry] = []
         self.difference: Difference | None = None
@@ -123,12 +121,14 @@ class Run:
             chance=self._waits,
             ids=TimedIds(clock, self._chance),
         )
+        if self._models is None:
+            self._loop.follow(self._order)
         if self._gone:
             self._stop(tools_gone(self._gone))
         try:
             await self._performance.open()
             for event in self._timeline():
-                await self._reach(event.seq, at=event.at)
+                await self._reach(event.seq, at=self._time_of(event))
                 if self.difference is not None:
                     break
                 await self._do(event)
@@ -139,6 +139,7 @@ class Run:
                 self.difference = self.comparison.missing()
         finally:
             self._stopped = True
+            self._loop.follow(None)
             self._performance.end()
             await self._loop.settled()
             if self._at_end is not None and self.difference is None:
@@ -157,10 +158,19 @@ class Run:
         events += [result for result in recorded.results if result.seq]
         events.sort(key=lambda event: event.seq)
         ends = [each for each in recorded.inputs if each.call in (OPEN, CLOSE)]
+        self._silent_ends = {
+            each.number for each, after in pairwise(ends) if each.call == CLOSE and each.seq == after.seq
+        }
         in_order = {after.seq for before, after in pairwise(ends) if before.call == CLOSE}
         self._deaths = [each.seq for each in ends if each.call == OPEN and each.seq not in in_order]
         self._deaths.append(recorded.header.last)  # what comes after it is not in the recording
         return events
+
+    def _time_of(self, event: Event) -> float:
+        """When it happened. A process that has ended in order, and told nothing of that, ended after the last entry."""
+        if isinstance(event, Input) and event.call == CLOSE and event.number in self._silent_ends:
+            return self._order.time_of(event.seq - 1) or event.at
+        return event.at
 
     async def _reach(self, seq: int, *, at: float) -> None:
         """Let happen what was recorded before that number, timers too; then let it be that time.
@@ -171,20 +181,33 @@ class Run:
             await self._loop.settled()
             if self.difference is not None:
                 return
-            if self._loop.fire_next(until=at - _LATE_SECONDS):
-                continue
-            is_complete = self._models is None and self.comparison.first_untold >= seq
-            if is_complete or not self._loop.fire_next(until=at + _SLACK_SECONDS):
+            untold = self.comparison.first_untold if self._models is None else 0
+            by = min(self._order.time_of(untold) or at, at) if untold < seq else at
+            if self._models is not None or untold < seq:
+                goes_on = (
+                    self._loop.run_soon()
+                    or self._loop.fire_next(until=by + SLACK_SECONDS)
+                    or self._loop.run_first()
+                    or self._loop.fire_next(until=at + SLACK_SECONDS)
+                )
+            else:
+                goes_on = at > self._loop.time() and (
+                    self._loop.run_soon() or self._loop.fire_next(until=at - SLACK_SECONDS)
+                )
+            if not goes_on:
                 break
         self._loop.jump_to(at)
 
     async def _do(self, event: Event) -> None:
         if not isinstance(event, Input):
+            while _name(event) not in self._waiting and (self._loop.run_soon() or self._loop.run_first()):
+                await self._loop.settled()
             self._release(event)
         elif event.call == CLOSE:
             self._performance.begin_close()
         elif event.call == OPEN:
-            await self._performance.closed()
+            if self.comparison.first_untold < event.seq or self._models is not None:
+                await self._performance.closed()
             self._performance.kill()
             await self._loop.settled()
             self._paths.input = event.number
@@ -238,6 +261,9 @@ class Run:
         if self.difference is None and not self._stopped:
             self.difference = difference
 
+    def _now(self) -> float:
+        return self._loop.time()
+
     def causal(self, text: str) -> str:
         return self._paths.causal(text)
 
@@ -263,15 +289,13 @@ class Run:
     async def result_of(self, tool: Tool, arguments: str, context: ToolContext) -> ToolResult:
         """What was recorded for the call, when its time has come; or what it brings for real."""
         key = self._paths.key(context.step_id)
-        number = self._calls.get(key, 0)
-        self._calls[key] = number + 1
         self.steps += 1
         place = f"{self._paths.place(context.step_id)}, call of {tool.name}"
-        known = self._results.get(key, ())
-        if number >= len(known):
+        number = self._call_of(key)
+        if number is None:
             self._stop(Difference(kind="call", place=place, what="is made now and was not recorded.", key=key))
             await self._never()
-        recorded = known[number]
+        recorded = self._results[key][number]
         causal = self._paths.causal(arguments)
         if self._adopts:
             recorded = replace(recorded, arguments=digest_of(causal))
@@ -296,6 +320,18 @@ class Run:
                 raise
             current.uncancel()  # as it was then: a call that cannot be cut off is waited for, and its result counts
         return brought
+
+    def _call_of(self, key: str) -> int | None:
+        """Which of the calls of a step is made now: the one that ends in this process, else one that had no end."""
+        made = self._calls.setdefault(key, set())
+        left = [number for number in range(len(self._results.get(key, ()))) if number not in made]
+        ends = (number for number in left if self._results[key][number].seq)
+        found = next((number for number in ends if self._results[key][number].seq <= self._order.end()), None)
+        if found is None:
+            found = next((number for number in left if not self._results[key][number].seq), None)
+        if found is not None:
+            made.add(found)
+        return found
 
     async def _turn(self, name: str) -> None:
         waiter = self._waiting[name] = self._loop.create_future()

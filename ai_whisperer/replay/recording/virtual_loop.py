@@ -16,16 +16,21 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, TypeVar, TypeVarTuple
 
+from ai_whisperer.replay.recording.turns import Schedule, Turns
 from ai_whisperer.simulation.loop import RealFiles, SimulationLoop, SimulationStalledError
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
+SLACK_SECONDS = 1e-5
+"""Times of a recording are rounded."""
+
 
 class ReplayLoop(SimulationLoop):
     """An event loop on virtual time. With a seed, what is ready runs in an order of the seed's choice.
 
-    Timers wait until `fire_next` lets one go. If everything waits and nobody holds time, it goes on by itself.
+    Timers wait until `fire_next` lets one go; what has a place in the schedule that is followed waits for its turn. If
+    everything waits and nobody holds time, it goes on by itself.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -34,6 +39,8 @@ class ReplayLoop(SimulationLoop):
         self._held: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._numbers = count()
         self._calls_under_way = 0
+        self._turns = Turns()
+        self._goes: asyncio.Handle | None = None
         selector = _Selector()
         super().__init__(seed or 0, selector)
         selector.loop = self
@@ -73,6 +80,40 @@ class ReplayLoop(SimulationLoop):
             return True
         return False
 
+    def follow(self, schedule: Schedule | None) -> None:
+        """From now on what is ready to run goes in this order; without one, as it comes."""
+        self.let_all_go()
+        self._turns.schedule = schedule
+
+    def run_soon(self) -> bool:
+        """Let one run that waits for its turn and tells nothing now; False if there is none."""
+        return self._run(self._turns.take_first(soon=True))
+
+    def run_first(self) -> bool:
+        """Let the first run that waits for its turn, though others are to go first; False if nobody waits."""
+        return self._run(self._turns.take_first())
+
+    def let_all_go(self) -> None:
+        """Nobody waits for a turn any more."""
+        going = [] if self._goes is None else [self._goes]
+        self._goes = None
+        self._ready.extend([*going, *self._turns.take_all()])  # type: ignore[attr-defined]
+
+    def _run(self, handle: asyncio.Handle | None) -> bool:
+        self._goes = handle
+        return handle is not None
+
+    def _takes_turn(self) -> bool:
+        """Whether somebody goes on whose turn it is, at the time of that turn."""
+        found = self._turns.next()
+        if found is None:
+            return False
+        handle, at = found
+        if at > self.time() and (self.run_soon() or self.fire_next(until=at - SLACK_SECONDS)):
+            return True
+        self.jump_to(at)
+        return self._run(self._turns.take(handle))
+
     def jump_to(self, at: float) -> None:
         """Let it be that time, if it is not later already, without firing a timer."""
         self._virtual_time = max(self._virtual_time, at)
@@ -96,15 +137,22 @@ class ReplayLoop(SimulationLoop):
 
     def idle(self, timeout: float | None) -> None:
         ready = self._ready  # type: ignore[attr-defined]
-        if ready:
+        if self._goes is None and ready:
+            ready.extend(self._turns.sorted_out([ready.popleft() for _ in range(len(ready))]))
+        if self._goes is not None:
+            ready.appendleft(self._goes)
+            self._goes = None
+        elif ready:
             if self._shuffles:
                 super().idle(timeout)
+        elif self._takes_turn():
+            pass
         elif self._settling:
             settling, self._settling = self._settling, []
             for waiter in settling:
                 if not waiter.done():
                     waiter.set_result(None)
-        elif not self.fire_next(until=float("inf")):
+        elif not (self.run_soon() or self.run_first() or self.fire_next(until=float("inf"))):
             raise SimulationStalledError
 
     def wait_for_real(self, real: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
@@ -128,6 +176,7 @@ class _Selector(RealFiles):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self.loop.has_calls_under_way:
+            self.loop.let_all_go()
             return self.loop.wait_for_real(self.real)
         self.loop.idle(timeout)
         return []

@@ -142,9 +142,10 @@ class LiveAgent:
         whose sender waits is answered at once, and the agent sleeps on.
         """
         self.work.queue_up(mail)
-        if not mail.awaited:
+        if self.record.sleep is not None and not mail.awaited:
             self.wake_for(decision, [mail])
-        decision.then(self.work.dispatch)
+        if lifecycle.takes_calls(self.record):  # whoever starts or resumes it lets it begin what waits
+            decision.then(self.work.dispatch)
 
     def take_mail_back(self, decision: Decision, mails: Sequence[MailRecord]) -> None:
         """Put mails that no model was shown into the mailbox again; like new ones they may end a sleep."""

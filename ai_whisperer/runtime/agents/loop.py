@@ -185,7 +185,8 @@ class AILoop:
         try:
             yield
             if self._tool_waits == 1 and not self.running.journal.task.answers_a_switch:
-                await self._agent.parts.slots.take_again(self.running.journal.task.agent_id, self._take_place_again)
+                task = self.running.journal.task
+                await self._agent.parts.slots.take_again(task.agent_id, task.id, self._take_place_again)
         finally:
             self._tool_waits -= 1
             if self._tool_waits:

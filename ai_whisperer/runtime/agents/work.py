@@ -73,6 +73,10 @@ class AgentWork:
         self.steering: Steering | None = None
 
     @property
+    def agent_id(self) -> str:
+        return self._agent.agent_id
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether the agent has nothing to do, or does nothing until somebody lets it."""
         if self._agent.missing_tools:
@@ -100,7 +104,7 @@ class AgentWork:
 
         So many as are `returning` are about to be in its queue.
         """
-        if len(self.queue) + returning >= self._agent.limits.max_queue_length:
+        if not self.queue.has_room(self._agent.limits.max_queue_length - returning):
             raise queue_full(self._agent, self._parts.reached, self._parts.kernel.clock)
 
     def accept_task(self, decision: Decision, task: TaskRecord, *, by: str | None = None) -> None:
@@ -127,19 +131,23 @@ class AgentWork:
         if steps:
             self._journals = self._journals or {}
             self._journals[item.id] = steps
-        if type(item) is TaskRecord and item.origin is not None:
+        if type(item) is MailRecord:
+            (self._calls_queue() if item.awaited else self.queue).push(item)
+            return
+        if item.origin is not None:
             self._parts.deadlines.watch(item)
             if item.may_join:
                 self.steering = self.steering or Steering(self.queue)
                 self.steering.add(item)
+        queue = self._calls_queue() if item.answers_a_switch else self.queue
         if self._keeps_others_waiting(item):
-            self._queue_of(item).push_first(item)
+            queue.push_first(item)
         else:
-            self._queue_of(item).push(item)
+            queue.push(item)
 
     def take_out_mail(self, mail: MailRecord) -> None:
         """Take a mail out of its turn, if it waits here."""
-        self._queue_of(mail).remove_mail(mail.id)
+        (self._calls_queue() if mail.awaited else self.queue).remove_mail(mail.id)
 
     def find_waiting(self, task_id: str) -> TaskRecord | None:
         """The task, if it waits here."""
@@ -301,21 +309,19 @@ class AgentWork:
             before = self.totals
             self._put_totals(decision, before.tasks - 1, usage_without(before.usage, task.usage))
 
-    def _queue_of(self, item: Work) -> WorkQueue:
-        is_call = item.awaited if type(item) is MailRecord else item.origin is not None and item.answers_a_switch
-        if not is_call:
-            return self.queue
+    def _calls_queue(self) -> WorkQueue:
+        """What others wait for: it does not wait behind the rest of the work."""
         if self._calls is None:
             self._calls = WorkQueue()
             for loop in self.loops.values():
                 self._calls.occupy(loop.task.thread_id)
         return self._calls
 
-    def _keeps_others_waiting(self, item: Work) -> bool:
+    def _keeps_others_waiting(self, task: TaskRecord) -> bool:
         """Whether this goes on with a task that another waits for, or that holds a lock."""
-        if type(item) is MailRecord or not item.continuation:
+        if not task.continuation:
             return False
-        return item.answers_a_switch or bool(self._parts.waits.graph.held_by(item.id))
+        return task.answers_a_switch or bool(self._parts.waits.graph.held_by(task.id))
 
     async def _end_early(self, task_id: str, cause: str, end: Callable[[RunningTask, Decision], None]) -> None:
         waiting = self.take_out(task_id)
@@ -363,6 +369,11 @@ class AgentWork:
         if self._calls is not None:  # what answers a waiting agent runs beside these
             running = sum(not loop.task.answers_a_switch for loop in self.loops.values())
         return running < self._agent.limits.max_concurrent_tasks
+
+    @property
+    def would_begin(self) -> bool:
+        """Whether there is something that would begin if the session had a place for it."""
+        return self._may_take() and self.queue.has_free()
 
     def _has_place(self) -> bool:
         """Whether there is something to begin and the session has a place for it; if not, it is waited for."""

@@ -12,6 +12,15 @@ from ai_whisperer.runtime.limits.stated import StatedLimits
 from ai_whisperer.runtime.session.kernel import Kernel
 
 
+class Again:
+    """A task that goes on in the middle of a step and waits for a place."""
+
+    __slots__ = ("task_id",)
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+
+
 class LoopSlots:
     """Whoever came first gets the next place; an agent that has more work goes to the end of the line for it.
 
@@ -31,6 +40,12 @@ class LoopSlots:
     def has_room(self) -> bool:
         """Whether there is a place that nobody waits for."""
         return self.used < self._stated.whole.max_concurrent_loops and not self._line
+
+    def line_up(self, place: Callable[[object], int]) -> object:
+        """Put those who wait in the order of these numbers; who is the first then, None if nobody waits."""
+        if len(self._line) > 1:
+            self._line = {who: self._line[who] for who in sorted(self._line, key=place)}
+        return next(iter(self._line), None)
 
     def may_begin(self, who: object, agent_id: str, go_on: Callable[[], None]) -> bool:
         """Whether there is a place for one more loop. If not, `go_on` is called when it is the turn of `who`."""
@@ -55,19 +70,23 @@ class LoopSlots:
             self.look_again()  # there may be a place that those before have not taken yet
         return False
 
-    async def take_again(self, agent_id: str, take: Callable[[], None]) -> None:
-        """Wait for a place for a loop that goes on in the middle of a step, before all others; then call `take`."""
+    async def take_again(self, agent_id: str, task_id: str, take: Callable[[], None]) -> None:
+        """Wait for a place for a loop that goes on in the middle of a step, before all that begin; then call `take`."""
         taken: asyncio.Future[None] = self._kernel.event_loop.create_future()
+        again = Again(task_id)
 
         def go_on() -> None:
             if not taken.done():  # else whoever waited has gone
                 take()
                 taken.set_result(None)
 
-        if self._kernel.closing or self.may_begin(taken, agent_id, go_on):
+        if self._kernel.closing or self.may_begin(again, agent_id, go_on):
             go_on()
         else:
-            self._line = {taken: self._line.pop(taken), **self._line}
+            del self._line[again]
+            before: dict[object, Callable[[], None]]
+            before = {who: each for who, each in self._line.items() if isinstance(who, Again)}
+            self._line = {**before, again: go_on, **self._line}
         await taken
 
     def take(self) -> None:

@@ -103,12 +103,13 @@ class Mail:
             if agent is not None and given_to is None:
                 agent.work.check_room()
         mail_id = mail_id or self._kernel.ids.new()
+        self._sequences[sender] = sequence = self._sequences.get(sender, 0) + 1
         mail = MailRecord(
             session_id=self._kernel.session_id,
             id=mail_id,
             thread_id=thread_id or mail_id,
             sender=sender,
-            sequence=self._next_sequence(sender),
+            sequence=sequence,
             recipient=recipient,
             subject=one_line(subject),
             body=body,
@@ -318,10 +319,6 @@ class Mail:
         still = [mail for mail in stored if mail.mail_id not in self._moving]
         shown = [mail for mail in moving if mail.state not in (MailState.ARCHIVED, MailState.DEAD)]
         return sorted([*still, *map(_in_inbox, shown)], key=attrgetter("arrival"))
-
-    def _next_sequence(self, sender: str) -> int:
-        self._sequences[sender] = number = self._sequences.get(sender, 0) + 1
-        return number
 
 
 def _to_itself(sender: str) -> InvalidInputError:

@@ -43,10 +43,9 @@ class SessionClock:
         """What the wall clock will show at that time, if nobody sets it."""
         return at + self.offset
 
-    @property
-    def is_off(self) -> bool:
+    def is_off(self, now: float) -> bool:
         """Whether the wall clock was set since it was looked at last."""
-        return not _LEAST < self.wall() - self._base - self._elapsed() - self.offset < _MOST
+        return not _LEAST < self.wall() - now - self.offset < _MOST
 
     def notice(self) -> None:
         """Take note of how far the wall clock is ahead, and continue as before."""

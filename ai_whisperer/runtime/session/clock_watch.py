@@ -30,7 +30,7 @@ class ClockWatch:
         `counts`: something is due by the session's time, or what was due is under way.
         """
         clock = self._clock
-        if not clock.offset and not clock.is_off:
+        if not clock.offset and not clock.is_off(clock.now()):
             return  # as nearly always
         before = clock.offset
         if counts or self._has_work():

@@ -41,9 +41,11 @@ class Counters:
         key = (kind, sender, recipient)
         known = self._links.get(key)
         count = 1 if known is None else known.count + 1
-        link = Link(kind=kind, sender=sender, recipient=recipient, count=count, last_at=decision.at)
-        self._links[key] = link
-        decision.unit.put_link(self._session_id, link)
+        self._links[key] = link = Link(kind=kind, sender=sender, recipient=recipient, count=count, last_at=decision.at)
+        if known is None:
+            decision.unit.put_link(self._session_id, link)
+        else:
+            decision.unit.update_link(self._session_id, link)
 
     def links(self) -> tuple[Link, ...]:
         return tuple(link for link in self._links.values() if link.count)

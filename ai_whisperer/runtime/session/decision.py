@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.base import Told
 from ai_whisperer.domain.tasks import TaskRecord
 from ai_whisperer.runtime.session.reads import Reads
-from ai_whisperer.store.base import FailureListener, Store, Unit
+from ai_whisperer.store.base import Store, Unit
 
 
 class Home(Protocol):
@@ -19,29 +21,25 @@ class Home(Protocol):
     session_id: str
     store: Store
     reads: Reads
-    on_refused: FailureListener | None
 
     def tell_waiters(self, task: TaskRecord, durable: asyncio.Future[None]) -> None: ...
 
 
-class Decision:
+class Decision(msgspec.Struct, eq=False):
     """A change that was decided: the unit that makes it durable, and what follows from it.
 
     What is decided is true in memory at once and goes to the store in the order in which it was decided: there is
     never an await between a change in memory and its `submit`.
     """
 
-    __slots__ = ("_durable_calls", "_ended", "_follow_ups", "_home", "_readable_calls", "at", "cause", "unit")
-
-    def __init__(self, home: Home, cause: str, at: float) -> None:
-        self._home = home
-        self._follow_ups: list[Callable[[], object]] | None = None
-        self._ended: list[TaskRecord] | None = None
-        self._durable_calls: list[Callable[[], object]] | None = None
-        self._readable_calls: list[Callable[[], object]] | None = None
-        self.unit = Unit(home.on_refused)
-        self.cause = cause
-        self.at = at
+    _home: Home
+    cause: str
+    at: float
+    unit: Unit
+    _follow_ups: list[Callable[[], object]] | None = None
+    _ended: list[TaskRecord] | None = None
+    _durable_calls: list[Callable[[], object]] | None = None
+    _readable_calls: list[Callable[[], object]] | None = None
 
     def tell(self, told: Told) -> None:
         self.unit.notes.append(Note(self._home.session_id, self.cause, self.at, told))

@@ -21,7 +21,7 @@ from ai_whisperer.runtime.session.log import NotificationBus
 from ai_whisperer.runtime.session.reads import Overlay, Reads
 from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.session.timers import Timers
-from ai_whisperer.store.base import FailureListener, Store
+from ai_whisperer.store.base import FailureListener, Store, Unit
 
 
 class Kernel:
@@ -70,10 +70,13 @@ class Kernel:
         """Begin a decision; raises what the store failed with, if it did."""
         if self.log.failure is not None:
             raise self.log.failure
-        if not self._running and (self.clock.offset or self.clock.is_off):
+        clock = self.clock
+        at = clock.now()
+        if not self._running and (clock.offset or clock.is_off(at)):
             self._look_at_clock()
-        self._watch.decided_at = at = self.clock.now()
-        return Decision(self, cause, at)
+            at = clock.now()
+        self._watch.decided_at = at
+        return Decision(self, cause, at, Unit(self.on_refused))
 
     async def flushed(self) -> None:
         """Wait until all that was decided so far is on disk; raises what the store failed with if it never will be."""
@@ -147,7 +150,7 @@ class Kernel:
 
     def _tell_clock(self, cause: str, offset: int) -> None:
         self._watch.decided_at = at = self.clock.now()
-        decision = Decision(self, cause, at)
+        decision = Decision(self, cause, at, Unit(self.on_refused))
         decision.tell(ClockChanged(clock_offset_seconds=offset))
         decision.submit()
 

@@ -65,6 +65,10 @@ class Timers:
         """The names of what is to come."""
         return [*self._steady.keys, *self._wall.keys]
 
+    def due(self) -> list[str]:
+        """The names of what is due and was not called back yet, the first one first."""
+        return [*self._steady.due(), *self._wall.due()]
+
     @property
     def counts(self) -> bool:
         """Whether anything is due by the session's time, or is being called back."""
@@ -148,6 +152,10 @@ class _DueTimes:
             entry = heapq.heappop(self._heap)
             if self._is_live(entry):
                 self._due.pop(entry[2])[1]()
+
+    def due(self) -> list[str]:
+        now = self._now()
+        return [entry[2] for entry in sorted(self._heap) if entry[0] <= now and self._is_live(entry)]
 
     def _drop_cancelled(self) -> None:
         """Let the first of the heap be one that is to come."""

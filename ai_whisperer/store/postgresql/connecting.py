@@ -10,7 +10,7 @@ import ssl
 from typing import Any, Final
 
 import asyncpg
-from asyncpg import Connection
+from asyncpg import Connection, connect_utils
 
 from ai_whisperer.errors import StoreError, StoreFullError, StoreInUseError, StoreReadOnlyError, StoreVersionError
 from ai_whisperer.store.postgresql.addresses import checked_address, database_of, hosts_apart, shown
@@ -89,6 +89,22 @@ async def connect(address: str, *, name: str, writes: bool = False, seconds: flo
                 return found
         hosts = silent
     raise lost or OSError("no host is named")
+
+
+class _Upgrading(connect_utils.TLSUpgradeProto):  # type: ignore[misc]
+    """Asks a server for TLS. If whoever connects is cancelled just then, nobody is left to hear how that ended.
+
+    asyncpg marks what it connects with as heard of when it is cancelled, but not this: the garbage collector would log
+    an exception that was never retrieved.
+    """
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.on_data.cancelled():
+            self.on_data.exception()
+
+
+connect_utils.TLSUpgradeProto = _Upgrading
 
 
 def _watch_over(connection: Connection) -> None:

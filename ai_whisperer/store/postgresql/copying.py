@@ -17,11 +17,12 @@ import asyncpg
 import msgspec
 from asyncpg import Connection
 
-from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError
+from ai_whisperer.core.moments import moment
+from ai_whisperer.errors import StoreError, StoreFailedError, StoreInUseError, StoreMovedError
 from ai_whisperer.store import tables
 from ai_whisperer.store.archive import Progress
 from ai_whisperer.store.folder_lock import lock_folder
-from ai_whisperer.store.moved import Moved, check_not_moved, mark_moved
+from ai_whisperer.store.moved import Moved, check_not_moved, find_moved, mark_moved
 from ai_whisperer.store.postgresql import migrating
 from ai_whisperer.store.postgresql.addresses import shown
 from ai_whisperer.store.postgresql.connecting import LOST, check_server, explained
@@ -39,13 +40,17 @@ _TABLES: tuple[Table[Any], ...] = (tables.SHAPE, tables.DELETION, tables.SESSION
 
 
 class CopyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy that has ended: the rows of each table, and how many had to be written or mended in this run."""
+    """A copy that has ended: the rows of each table, and how many had to be written or mended in this run.
+
+    `was_done` is whether it had ended before, and was only compared now.
+    """
 
     folder: str
     address: str
     rows: dict[str, int]
     written: int
     mended: int
+    was_done: bool = False
 
 
 async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress = lambda _: None) -> CopyReport:
@@ -53,7 +58,8 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
 
     The folder keeps its sessions as they are, and the files of agents, and is marked: nobody opens it without being
     told where its sessions are. It is marked before a server can take the database. Raises a `StoreError`; call it
-    again to go on. A folder whose sessions were copied to another address is a `StoreMovedError`.
+    again to go on, or to be told that it is done. A folder whose sessions were copied to another address is a
+    `StoreMovedError`.
     """
     path = Path(folder) / DATABASE_NAME
     if not path.exists():
@@ -67,23 +73,25 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
             await check_server(connection, address)
             await lane.take()
             await migrating.migrate(connection, address)
-            await _begin(connection, address)
             copying = _Copying(source, connection)
+            if not await _begun(connection):
+                moved = find_moved(Path(folder))
+                if moved is None:
+                    raise StoreInUseError(
+                        f"The database at {shown(address)} has sessions already; nothing was changed. Copy into an "
+                        "empty one."
+                    )
+                await copying.check_done(moved)
+                return copying.report(folder, address, was_done=True)
             for number, table in enumerate(_TABLES):
                 await copying.copy(table)
                 on_progress((number + 1) / len(_TABLES) * 0.8)
-            mended = copying.mended
+            report = copying.report(folder, address)
             await copying.check(address)
             mark_moved(Path(folder), Moved(address=shown(address), at=time.time()))  # never are both for use
             await connection.execute("UPDATE meta SET state=$1", migrating.READY)
             on_progress(1.0)
-            return CopyReport(
-                folder=str(folder),
-                address=shown(address),
-                rows=copying.rows,
-                written=copying.written,
-                mended=mended,
-            )
+            return report
     except apsw.Error as error:
         raise opening.explained(error, path) from error
     except (asyncpg.PostgresError, *LOST, ValueError) as error:
@@ -93,15 +101,14 @@ async def copy_folder(folder: str | Path, address: str, *, on_progress: Progress
         lock.release()
 
 
-async def _begin(connection: Connection, address: str) -> None:
-    """Mark the database, so that nobody uses what is not whole."""
+async def _begun(connection: Connection) -> bool:
+    """Mark the database, so that nobody uses what is not whole; False if it has sessions, and nothing is changed."""
     if await connection.fetchval("SELECT state FROM meta") == migrating.COPYING:
-        return
+        return True
     if await connection.fetchval("SELECT EXISTS (SELECT 1 FROM session) OR EXISTS (SELECT 1 FROM notification)"):
-        raise StoreInUseError(
-            f"The database at {shown(address)} has sessions already; nothing was changed. Copy into an empty one."
-        )
+        return False
     await connection.execute("UPDATE meta SET state=$1", migrating.COPYING)
+    return True
 
 
 class _Copying:
@@ -137,16 +144,46 @@ class _Copying:
 
     async def check(self, address: str) -> None:
         """Raise `StoreFailedError` unless both have the same rows."""
+        table = await self._first_other()
+        if table is not None:
+            raise StoreFailedError(
+                f"The table '{table.name}' at {shown(address)} is not what was copied: something else writes to it. "
+                "Stop that, and copy again."
+            )
+
+    async def check_done(self, moved: Moved) -> None:
+        """Raise `StoreMovedError` unless both have the same rows, as when the copy ended and nobody was told."""
+        if await self._first_other() is not None:
+            raise StoreMovedError(
+                f"The sessions of the folder were copied to {moved.address} on {moment(moved.at)}, and have changed "
+                "there since. Start a server on that address; nothing was changed."
+            )
+
+    async def _first_other(self) -> Table[Any] | None:
+        """The first table in which the two differ. Counts the rows on the way."""
         for table in _TABLES:
+            self.rows[table.name] = 0
             before: Row | None = None
             for page in self._pages(table):
                 last = _key_of(table, page[-1])
                 if await self._there(table, before, last) != page:
-                    raise StoreFailedError(
-                        f"The table '{table.name}' at {shown(address)} is not what was copied: something else writes "
-                        "to it. Stop that, and copy again."
-                    )
+                    return table
+                self.rows[table.name] += len(page)
                 before = last
+            which, values = _between(table, before, None)
+            if await self._target.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}" WHERE {which})', *values):  # noqa: S608
+                return table
+        return None
+
+    def report(self, folder: str | Path, address: str, *, was_done: bool = False) -> CopyReport:
+        return CopyReport(
+            folder=str(folder),
+            address=shown(address),
+            rows=self.rows,
+            written=self.written,
+            mended=self.mended,
+            was_done=was_done,
+        )
 
     def _pages(self, table: Table[Any]) -> Iterator[list[Row]]:
         """The rows of the folder in the order of their keys, as they can be kept."""

@@ -16,7 +16,7 @@ LOCK: Final = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 BEAT: Final = "UPDATE host SET beat=beat+1, lag_seconds=$2, busy=$3 WHERE id=$1 RETURNING beat"
 NODES: Final = f"""
 SELECT id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, {_HAS_LOCK},
-  lag_seconds, busy
+  lag_seconds, busy, tags
 FROM host ORDER BY name"""
 HAS_DEPARTED: Final = "SELECT EXISTS (SELECT 1 FROM departed WHERE id=$1)"
 INCARNATION: Final = """
@@ -46,17 +46,19 @@ UPDATE placement SET target=chosen.id FROM (
   SELECT host.id, placement.session_id FROM host, placement JOIN host AS holder ON holder.id=placement.writer_id
   WHERE host.name=$2 AND host.serves AND host.state='{NodeState.JOINED}' AND placement.writer_id=$1
     AND (host.strength >= holder.strength OR NOT runs_programs(placement.session_id))
+    AND has_tags(host.tags, needs_of(placement.session_id))
     AND NOT EXISTS (SELECT 1 FROM placement WHERE target IS NOT NULL)
   ORDER BY placement.epoch, placement.session_id LIMIT 1) AS chosen
 WHERE placement.session_id=chosen.session_id AND writer_id=$1 AND target IS NULL RETURNING placement.session_id"""
 """One session, unless one is on its way already: that which was moved least often. None whose agents run programs goes
-to a weaker sandbox so."""
+to a weaker sandbox so, and none to where a tag is missing that it needs."""
 KEPT: Final = "UPDATE cluster SET kept_at=extract(epoch FROM now())"
 SHOWN_TO_NODES: Final = "SELECT secret FROM cluster"
 RAISE_MIN_VERSION: Final = "UPDATE cluster SET min_version=$1"
 JOIN: Final = f"""
 WITH joined AS (
-  INSERT INTO host VALUES ($1, $2, $3, $4, $5, $6, $7, '{NodeState.JOINED}', 0, extract(epoch FROM now()), $8, $9)
+  INSERT INTO host
+  VALUES ($1, $2, $3, $4, $5, $6, $7, '{NodeState.JOINED}', 0, extract(epoch FROM now()), $8, $9, 0, 0, $10)
   ON CONFLICT (name) DO NOTHING RETURNING id)
 INSERT INTO writer SELECT id, 1, 0 FROM joined RETURNING id"""
 """Returns nothing if there is a node of that name."""
@@ -66,17 +68,13 @@ WHERE starts_with(application_name, $1) AND pid<>pg_backend_pid() AND usename=cu
   AND datname=current_database()"""
 REMOVE: Final = "SELECT remove_host($1, $2, $3)"
 LEAVE: Final = "SELECT remove_host($1, NULL)"
-DRAIN: Final = f"""
-WITH draining AS (UPDATE host SET state='{NodeState.DRAINING}' WHERE name=$1 AND serves RETURNING id),
-freed AS (UPDATE placement SET target=NULL FROM draining WHERE target=draining.id)
-SELECT id FROM draining"""
-"""What was on its way to a node that is drained may go to any other."""
+DRAIN: Final = "SELECT drain_host($1, $2)"
 
 _ME: Final = f"""
-SELECT id, folder, serves AND strength < (
+SELECT id, folder, tags, strength, serves AND strength < (
   SELECT max(strength) FROM host WHERE serves AND state='{NodeState.JOINED}') AS is_weak
 FROM host WHERE id=$1 AND state='{NodeState.JOINED}' FOR KEY SHARE"""
-"""`is_weak`: programs of agents are held better elsewhere."""
+"""`is_weak`: programs of agents are held better elsewhere, perhaps where a session may not be that needs tags."""
 _KEEP_FILES: Final = """
 INSERT INTO files_at SELECT me.folder, held.session_id FROM held, me WHERE me.folder<>'' ON CONFLICT DO NOTHING"""
 CLAIM: Final = f"""
@@ -85,15 +83,20 @@ held AS (
 INSERT INTO placement AS kept (session_id, writer_id, epoch)
 SELECT $2, me.id,
   coalesce((SELECT epoch FROM notification WHERE session_id=$2 ORDER BY seq DESC LIMIT 1), 0) + 1 FROM me
-WHERE NOT me.is_weak OR NOT runs_programs($2) OR EXISTS (SELECT 1 FROM placement WHERE session_id=$2 AND target=$1)
+WHERE has_tags(me.tags, needs_of($2)) AND (NOT me.is_weak OR NOT is_for_stronger($2, me.strength)
+  OR EXISTS (SELECT 1 FROM placement WHERE session_id=$2 AND target=$1))
 ON CONFLICT (session_id) DO UPDATE SET writer_id=excluded.writer_id, epoch=kept.epoch+1, wanted=false, target=NULL
   WHERE NOT EXISTS (SELECT 1 FROM host WHERE id=coalesce(kept.writer_id, nullif(kept.target, excluded.writer_id)))
 RETURNING session_id, epoch),
 noted AS ({_KEEP_FILES})
 SELECT epoch FROM held"""
-"""Returns nothing if another node has the session or is to have it, or this one takes none, or none with programs."""
-IS_FOR_STRONGER: Final = f"""
-WITH me AS ({_ME.replace(" FOR KEY SHARE", "")}) SELECT 1 FROM me WHERE is_weak AND runs_programs($2)"""
+"""Returns nothing if another node has the session or is to have it, or this one takes none, or not this one."""
+IS_FOR_STRONGER: Final = "SELECT 1 FROM host WHERE id=$1 AND serves AND is_for_stronger($2, strength)"
+NEEDS: Final = "SELECT needs_of($1)"
+NEED: Final = "SELECT need_tags($1, $2)"
+NEEDS_OF_WAITING: Final = """
+SELECT DISTINCT needs FROM placement JOIN session ON session.id=session_id
+WHERE writer_id IS NULL AND wanted AND needs<>'[]' LIMIT 100"""
 HOLDER: Final = f"""
 SELECT placement.writer_id, placement.epoch, host.name, host.address, {_HAS_LOCK}
 FROM placement JOIN host ON host.id=placement.writer_id WHERE session_id=$1"""
@@ -101,7 +104,8 @@ TAKE: Final = f"""
 WITH me AS MATERIALIZED ({_ME}),
 free AS (
   SELECT session_id FROM placement, me WHERE writer_id IS NULL AND wanted
-    AND (target=$1 OR target IS NULL AND NOT (me.is_weak AND runs_programs(session_id)))
+    AND (target=$1 OR target IS NULL AND NOT (me.is_weak AND is_for_stronger(session_id, me.strength)))
+    AND has_tags(me.tags, needs_of(session_id))
   ORDER BY target IS NULL, session_id LIMIT $2 FOR UPDATE OF placement SKIP LOCKED),
 held AS (
   UPDATE placement SET writer_id=me.id, epoch=placement.epoch+1, wanted=false, target=NULL FROM free, me
@@ -139,7 +143,7 @@ IS_DELETED: Final = "SELECT 1 FROM deletion WHERE session_id=$1"
 MOVE: Final = f"""
 INSERT INTO placement AS kept (session_id, writer_id, epoch, wanted, target)
 SELECT $1, NULL, coalesce((SELECT epoch FROM notification WHERE session_id=$1 ORDER BY seq DESC LIMIT 1), 0), true, id
-FROM host WHERE name=$2 AND serves AND state='{NodeState.JOINED}'
+FROM host WHERE name=$2 AND serves AND state='{NodeState.JOINED}' AND has_tags(tags, needs_of($1))
 ON CONFLICT (session_id) DO UPDATE SET target=nullif(excluded.target, kept.writer_id), wanted=kept.writer_id IS NULL"""
 """A session that is there already stays there."""
 PLACED: Final = """

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
+import msgspec
 from asyncpg import Connection
 
+from ai_whisperer.core.tags import having, listed, nobody_has
 from ai_whisperer.domain.cluster import NodeState
 from ai_whisperer.errors import NodeFencedError, SessionElsewhereError
 from ai_whisperer.store.postgresql import node_queries as queries
@@ -148,10 +150,16 @@ class Placing:
         own = next((each for each in nodes if each.id == self.host_id), None)
         if own is None:
             raise NodeFencedError("The database no longer has this node, so it stops; its log says why.")
-        takers = [each for each in nodes if each.serves and each.state is NodeState.JOINED]
-        other = max(takers, key=lambda each: each.strength, default=None)
+        needs = await self._readers.read(lambda each: each.fetchval(queries.NEEDS, session_id))
+        needed: tuple[str, ...] = tuple(msgspec.json.decode(needs))
+        takers = {each.name: each for each in nodes if each.serves and each.state is NodeState.JOINED}
+        tags = {name: each.tags for name, each in takers.items()}
+        fitting = [takers[name] for name in having(needed, tags)]
+        other = max(fitting, key=lambda each: each.strength, default=None)
         if own.state is not NodeState.JOINED:
             why = f"The node '{own.name}' is being drained and does not take the session '{session_id}'"
+        elif not having(needed, {own.name: own.tags}):
+            why = f"The session '{session_id}' needs {listed(needed)}, which the node '{own.name}' does not have"
         elif await self._readers.read(lambda each: each.fetchval(queries.IS_FOR_STRONGER, self.host_id, session_id)):
             why = (
                 f"Agents of the session '{session_id}' run programs, which the sandbox of the node '{own.name}' "
@@ -159,9 +167,14 @@ class Placing:
             )
         else:
             return
+        if other is not None:
+            whom = f"ask the node '{other.name}'{_at(other.address)}."
+        elif takers:
+            whom = nobody_has(needed, tags)
+        else:
+            whom = "start another."
         name, address = ("", "") if other is None else (other.name, other.address)
-        whom = f"ask the node '{name}'{_at(address)}" if other is not None else "start another"
-        raise SessionElsewhereError(f"{why}: {whom}.", node=name, address=address)
+        raise SessionElsewhereError(f"{why}: {whom}", node=name, address=address)
 
 
 class _Holder(NamedTuple):

@@ -33,6 +33,7 @@ class Readers:
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._places = asyncio.Semaphore(MOST_READERS)
+        self._is_closed = False
 
     async def read(self, reading: Callable[[Connection], Awaitable[_T]]) -> _T:
         """What the reading returns, with a connection of its own."""
@@ -42,7 +43,13 @@ class Readers:
             try:
                 async with self._places, self._connection() as connection:
                     return await reading(connection)
+            except asyncpg.QueryCanceledError as error:
+                if self._is_closed:
+                    raise _closed() from error
+                raise
             except LOST as error:
+                if self._is_closed:
+                    raise _closed() from error
                 if loop.time() >= until:
                     raise StoreFailedError(
                         f"PostgreSQL has not answered for {self._patience_seconds:g} s ({in_words(error)})."
@@ -52,9 +59,11 @@ class Readers:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
+        self._check_open()
         connection = self._idle.pop() if self._idle else await connect(self._address, name=self._name)
         self._open.add(connection)
         try:
+            self._check_open()  # it may have been closed meanwhile
             yield connection
         except asyncpg.PostgresError as error:
             if isinstance(error, LOST):
@@ -67,19 +76,28 @@ class Readers:
             raise
         self._idle.append(connection)
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise _closed()
+
     def _drop(self, connection: Connection) -> None:
         self._open.discard(connection)
         connection.terminate()
 
     async def close(self) -> None:
-        for connection in self._open:
-            with suppress(*LOST):
-                await connection.close(timeout=_CLOSE_SECONDS)
-        self._open.clear()
+        """Close all connections. What is being read on one fails, and nothing is read after this."""
+        self._is_closed = True
         self._idle.clear()
+        while self._open:
+            with suppress(*LOST):
+                await self._open.pop().close(timeout=_CLOSE_SECONDS)
 
     def abandon(self) -> None:
-        for connection in self._open:
-            connection.terminate()
-        self._open.clear()
+        self._is_closed = True
         self._idle.clear()
+        while self._open:
+            self._open.pop().terminate()
+
+
+def _closed() -> StoreFailedError:
+    return StoreFailedError("The store is closed, and nothing can be read in it now.")

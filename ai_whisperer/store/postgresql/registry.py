@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import asyncpg
+import msgspec
 from asyncpg import Connection
 
+from ai_whisperer.core.tags import having
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, NodeStatus, PlacedSession, RayStatus
-from ai_whisperer.domain.nodes import Absence, Load, NodeCard, Seen, SeenNode
+from ai_whisperer.domain.nodes import Absence, Draining, Load, NodeCard, Seen, SeenNode
 from ai_whisperer.store.postgresql import node_queries as queries
 from ai_whisperer.store.postgresql.connecting import LOST, connect, explained, in_words
-from ai_whisperer.store.tables import Row
+from ai_whisperer.store.tables import Row, encode
 
 _CLOSE_SECONDS: Final = 1.0
 _EXACT_SECONDS: Final = 0.5
@@ -69,6 +71,7 @@ class Registry:
             card.serves,
             card.strength,
             folder_id,
+            encode(card.tags).decode(),
         )
         async with self.at_work() as connection:
             return await connection.fetchval(queries.JOIN, self._id, *values) is not None
@@ -101,10 +104,24 @@ class Registry:
                 await connection.execute(queries.END_CONNECTIONS, name_of(host_id))
             return bool(await connection.fetchval(queries.REMOVE, host_id, beat, has_ended))
 
-    async def drain(self, name: str) -> bool:
-        """Let a node give its sessions to others; False if there is none of that name that takes any."""
+    async def drain(self, name: str, *, force: bool) -> Draining | None:
+        """Let a node give its sessions to others; None if there is none of that name that takes any.
+
+        The last that takes sessions is only drained by `force`.
+        """
         async with self.at_work() as connection:
-            return await connection.fetchval(queries.DRAIN, name) is not None
+            told = await connection.fetchval(queries.DRAIN, name, force)
+            return None if told is None else Draining(told)
+
+    async def needs(self, session_id: str) -> tuple[str, ...]:
+        """The tags that the session needs; none if there is no such session."""
+        async with self.at_work() as connection:
+            return _tags(await connection.fetchval(queries.NEEDS, session_id))
+
+    async def need(self, session_id: str, needs: Sequence[str]) -> bool:
+        """Let the session need these tags, and go to a node that has them; False if there is no such session."""
+        async with self.at_work() as connection:
+            return bool(await connection.fetchval(queries.NEED, session_id, encode(needs).decode()))
 
     async def move(self, session_id: str, name: str) -> None:
         """Let the session go to that node, as soon as the one that has it has let it go."""
@@ -127,6 +144,7 @@ class Registry:
             cluster_id, min_version = await connection.fetchrow(queries.CLUSTER)
             counts: dict[str, int] = dict(map(tuple, await connection.fetch(queries.SESSION_COUNTS)))
             ray = ray_from(await connection.fetchrow(queries.RAY))
+            waiting_for = [_tags(needs) for (needs,) in await connection.fetch(queries.NEEDS_OF_WAITING)]
             seen = await self._seen(connection)
         own = next((each.settings for each in seen.nodes if each.id == self._id), "")
         nodes = (
@@ -143,11 +161,18 @@ class Registry:
                 has_same_settings=each.settings == own or not each.serves,
                 lag_seconds=each.load.lag_seconds,
                 busy=each.load.busy,
+                tags=each.tags,
             )
             for each in seen.nodes
         )
+        takers = {each.name: each.tags for each in seen.nodes if each.serves and each.state is NodeState.JOINED}
         return ClusterStatus(
-            cluster_id=cluster_id, min_version=min_version, nodes=tuple(nodes), waiting=seen.wanted, ray=ray
+            cluster_id=cluster_id,
+            min_version=min_version,
+            nodes=tuple(nodes),
+            waiting=seen.wanted,
+            ray=ray,
+            unmet=tuple(sorted(needs for needs in waiting_for if not having(needs, takers))),
         )
 
     def lose(self) -> None:
@@ -227,7 +252,8 @@ def ray_from(row: Row) -> RayStatus | None:
 
 
 def node_from(row: Row) -> SeenNode:
-    host_id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, has_lock, *load = row
+    host_id, name, address, version, settings, sandbox, strength, serves, state, beat, started_at, has_lock, *rest = row
+    lag_seconds, busy, tags = rest
     return SeenNode(
         id=host_id,
         name=name,
@@ -241,5 +267,9 @@ def node_from(row: Row) -> SeenNode:
         beat=beat,
         started_at=started_at,
         has_lock=has_lock,
-        load=Load(*load),
+        load=Load(lag_seconds, busy),
+        tags=_tags(tags),
     )
+
+
+_tags = msgspec.json.Decoder(tuple[str, ...]).decode

@@ -56,6 +56,7 @@ class Member(Protocol):
 class PostgresqlStore(StoreParts):
     """See `Store` for the contract. Made by `open`."""
 
+    is_far = True
     _queries = queries
     _retention = retention_queries
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -79,6 +80,7 @@ class PostgresqlWriter:
         self._number = 0
         self._last_seqs: dict[str, int] = {}
         self._lost_since: float | None = None
+        self._now: Callable[[], float] = time.monotonic
         self._task: asyncio.Task[None] | None = None
         self.claims = claims
 
@@ -107,7 +109,7 @@ class PostgresqlWriter:
     def warning(self) -> str | None:
         if self._lost_since is None:
             return None
-        since = asyncio.get_running_loop().time() - self._lost_since
+        since = self._now() - self._lost_since  # a thread may ask, which has no event loop
         return (
             f"PostgreSQL has not answered for {since:.0f} s. It is tried again, up to "
             f"{self._patience_seconds:g} s; until then everything waits, and nothing is lost."
@@ -202,7 +204,7 @@ class PostgresqlWriter:
             except LOST as error:
                 self._lane.lose()
                 if self._lost_since is None:
-                    self._lost_since = loop.time()
+                    self._lost_since, self._now = loop.time(), loop.time
                     why = in_words(error, names_address=True)
                     _log.warning("the connection to PostgreSQL is lost (%s); it is tried again", why)
                 if loop.time() - self._lost_since >= self._patience_seconds:

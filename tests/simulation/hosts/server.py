@@ -153,7 +153,15 @@ class Database:
         return [
             (
                 *(host_id, each.name, each.address, each.version, each.settings, each.sandbox, each.strength),
-                *(each.serves, each.state.value, each.beat, each.started_at, host_id in self._locks, *each.load),
+                *(
+                    each.serves,
+                    each.state.value,
+                    each.beat,
+                    each.started_at,
+                    host_id in self._locks,
+                    *each.load,
+                    each.tags,
+                ),
             )
             for host_id, each in sorted(self.tables.hosts.items(), key=lambda item: item[1].name)
         ]
@@ -236,7 +244,7 @@ _ANSWERS: dict[str, Answer] = {
     node_queries.JOIN: lambda db, by, values: db.join(by, values),
     node_queries.REMOVE: lambda db, by, values: db.remove(by, values),
     node_queries.LEAVE: lambda db, by, values: db.remove(by, (*values, None)),
-    node_queries.DRAIN: lambda db, _, values: _one(db.tables.drain(*values)),
+    node_queries.DRAIN: lambda db, _, values: [(db.tables.drain(*values),)],
     node_queries.CLAIM: lambda db, _, values: _one(db.tables.claim(*values)),
     node_queries.HOLDER: lambda db, _, values: db.holder(*values),
     node_queries.TAKE: lambda db, _, values: db.tables.take(*values),
@@ -251,6 +259,8 @@ _ANSWERS: dict[str, Answer] = {
     ),
     node_queries.MOVE: _without_rows(NodeTables.move),
     node_queries.PLACED: lambda db, _, values: db.placed(*values),
+    node_queries.NEEDS: lambda *_: [("[]",)],
+    node_queries.NEEDS_OF_WAITING: lambda *_: [],
     node_queries.SESSION_COUNTS: lambda db, *_: db.tables.counts(),
 }
 

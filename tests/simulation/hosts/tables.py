@@ -15,6 +15,7 @@ import apsw
 import asyncpg
 
 from ai_whisperer.domain.cluster import NodeState
+from ai_whisperer.domain.nodes import Draining
 from ai_whisperer.store import tables
 from ai_whisperer.store.operations import Verb
 from ai_whisperer.store.postgresql.lane import Fence
@@ -34,10 +35,12 @@ class HoldError(asyncpg.PostgresError):  # type: ignore[misc]
 
 
 class Host:
-    """A row of the table `host`. All are equally strong, so nothing goes to one rather than to another."""
+    """A row of the table `host`. All are equally strong, without tags: nothing goes to one rather than to another."""
 
     def __init__(self, card: Sequence[Any], *, at: float) -> None:
-        self.name, self.address, self.version, self.settings, self.sandbox, self.serves, self.strength, _ = card
+        self.name, self.address, self.version, self.settings, self.sandbox, self.serves, self.strength, _, self.tags = (
+            card
+        )
         self.state = NodeState.JOINED
         self.beat = 0
         self.load = (0.0, 0.0)
@@ -210,13 +213,17 @@ class NodeTables:
             placed.target = None if placed.writer_id == host_id else host_id
             placed.wanted = placed.writer_id is None
 
-    def drain(self, name: str) -> str | None:
+    def drain(self, name: str, forced: bool) -> str | None:  # noqa: FBT001 - as the function of the database
         host_id = next((key for key, each in self.hosts.items() if each.name == name and each.serves), None)
-        if host_id is not None:
-            self.hosts[host_id].state = NodeState.DRAINING
-            for placed in self.placements.values():
-                placed.target = None if placed.target == host_id else placed.target
-        return host_id
+        if host_id is None:
+            return None
+        takers = [key for key, each in self.hosts.items() if each.serves and self._takes(key)]
+        if takers == [host_id] and not forced:
+            return Draining.IS_LAST
+        self.hosts[host_id].state = NodeState.DRAINING
+        for placed in self.placements.values():
+            placed.target = None if placed.target == host_id else placed.target
+        return Draining.BEGUN
 
     def chores(self, host_id: str) -> Row:
         wanted = sum(each.writer_id is None and each.wanted for each in self.placements.values())

@@ -200,13 +200,17 @@ export interface ChannelResponse {
   output: unknown;
 }
 
-/** The nodes by name. `waiting` is how many sessions have work and nobody yet; `ray` is set if Ray runs nodes. */
+/**
+ * The nodes by name. `waiting` is how many sessions have work and nobody yet; `ray` is set if Ray runs nodes. `unmet`
+ * are the tags that some of those need and no node has that takes sessions: each time all that one needs.
+ */
 export interface ClusterStatus {
   clusterId: string;
   minVersion: string;
   nodes: NodeStatus[];
   waiting: number;
   ray: RayStatus | null;
+  unmet: string[][];
 }
 
 /** Whether conversations that grow too long are made shorter: by themselves, or never. */
@@ -792,8 +796,9 @@ export interface NewMail {
 export type NodeState = "draining" | "joined";
 
 /**
- * A node of the cluster. `isThis` is whether it answers; `hasSameSettings` as the one that does. `lagSeconds` is how
- * late its event loop is, `busy` how much of a processor it takes: averages of some ten seconds.
+ * A node of the cluster. `isThis` is whether it answers; `hasSameSettings` as the one that does. `tags` are what
+ * sessions may need to be there. `lagSeconds` is how late its event loop is, `busy` how much of a processor it takes:
+ * averages of some ten seconds.
  */
 export interface NodeStatus {
   name: string;
@@ -808,6 +813,7 @@ export interface NodeStatus {
   hasSameSettings: boolean;
   lagSeconds: number;
   busy: number;
+  tags: string[];
 }
 
 /** Notifications, in order; `lastSeq` is the number of the newest that there is. */
@@ -1212,6 +1218,7 @@ export interface SessionSummary {
   title: string;
   owner: string;
   createdAt: number;
+  needs: string[];
   agents: number;
 }
 
@@ -2637,7 +2644,10 @@ export interface Methods {
     };
     result: AgentStatus;
   };
-  /** Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. */
+  /**
+   * Make a session: a workspace with its own agents. Its id is chosen unless given; it belongs to the caller. One that
+   * `needs` tags is at nodes of the cluster that have them all; without such a node it is refused.
+   */
   "session.create": {
     params: {
       /** The id of the session. */
@@ -2646,6 +2656,22 @@ export interface Methods {
       title?: string;
       /** Limits by name, such as `max_queue_length`; null resets one. */
       limits?: Record<string, number | number | null> | null;
+      /** Tags that a node has to have to take the session. */
+      needs?: string[];
+    };
+    result: SessionSummary;
+  };
+  /**
+   * Let a session need these tags, instead of those that it needed, of the nodes of the cluster that may have it. It
+   * goes to one that has them all, if it is elsewhere; the steps under way may finish before. Refused if no node has
+   * them that takes sessions.
+   */
+  "session.setNeeds": {
+    params: {
+      /** The id of the session. */
+      sessionId: string;
+      /** Tags that a node has to have to take the session. */
+      needs: string[];
     };
     result: SessionSummary;
   };
@@ -2819,13 +2845,14 @@ export interface Methods {
   /**
    * Let a node give all its sessions to others, and take no more until it is started again. Only the principal `local`
    * may. The steps under way may finish, as when a server ends; `cluster.status` shows how many sessions are left. The
-   * last node that takes sessions is drained only by `force`: they wait for another then.
+   * last node that takes sessions, or that has the tags which one of its sessions needs, is drained only by `force`:
+   * they wait for another then.
    */
   "cluster.drain": {
     params: {
       /** The name of a node of the cluster. */
       node: string;
-      /** Whether the last node that takes sessions is drained, too. */
+      /** Whether the node is drained even if no other takes its sessions. */
       force?: boolean;
     };
     result: ClusterStatus;

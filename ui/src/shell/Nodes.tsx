@@ -72,7 +72,7 @@ export function Nodes({ cluster }: { cluster: ClusterStatus }) {
 }
 
 function Card({ node }: { node: NodeStatus }) {
-  const { name, address, state, version, sandbox, serves, sessions, startedAt, isThis, hasSameSettings } = node;
+  const { name, address, state, version, sandbox, serves, sessions, startedAt, isThis, hasSameSettings, tags } = node;
   return (
     <article className="card" aria-label={`Node ${name}`}>
       <span>
@@ -88,6 +88,7 @@ function Card({ node }: { node: NodeStatus }) {
       </span>
       <span className="quiet">
         {count(sessions)} {sessions === 1 ? "session" : "sessions"}
+        {tags.length > 0 && `, tags ${tags.join(", ")}`}
       </span>
       {!hasSameSettings && (
         <span>Its settings are not those of this node: a session that moves may find other tools or models.</span>

@@ -67,7 +67,7 @@ test("a session can be forked from the past too, and is compared from the palett
 test("rooms and sessions are found by their titles", () => {
   const room = { roomId: "r", kind: "group" as const, title: "Standup", members: ["alice"], hopLimit: 1 };
   const rooms = new Map([["r", { ...room, lastNumber: 0, lastAt: 0, answering: new Map() }]]);
-  const sessions = [{ sessionId: "s9", title: "Night shift", owner: "local", createdAt: 1, agents: 0 }];
+  const sessions = [{ sessionId: "s9", title: "Night shift", owner: "local", createdAt: 1, needs: [], agents: 0 }];
   expect(titles("stand", { ...SOURCES, rooms: rooms as unknown as Sources["rooms"] })).toEqual(["Standup"]);
   expect(titles("s9", { ...SOURCES, sessions })).toEqual(["Night shift"]);
 });

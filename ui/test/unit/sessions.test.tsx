@@ -12,7 +12,7 @@ import { useSeen } from "../../src/state/seen";
 import { titlesOf } from "../../src/state/titles";
 import { note, renderAt, setStage } from "./stage";
 
-const KEPT = { sessionId: "kept", title: "The kept one", owner: "local", createdAt: 1, agents: 3 };
+const KEPT = { sessionId: "kept", title: "The kept one", owner: "local", createdAt: 1, needs: [], agents: 3 };
 const INFO = { version: "1", principal: "local", model: "m", sandbox: "none", maxFrameBytes: 1, startedAt: 1 };
 
 test("a session is deleted only after a question that says what is lost", async () => {
@@ -63,13 +63,14 @@ const NODE = {
   hasSameSettings: true,
   lagSeconds: 0,
   busy: 0,
+  tags: [],
 };
 
 test("the nodes that share the sessions are shown, one is drained after a question, and a session is moved", async () => {
-  let nodes = [NODE, { ...NODE, name: "b", isThis: false, hasSameSettings: false, sessions: 1 }];
+  let nodes = [NODE, { ...NODE, name: "b", isThis: false, hasSameSettings: false, sessions: 1, tags: ["gpu"] }];
   const { calls } = setStage([], {
-    "cluster.status": () => ({ clusterId: "c", minVersion: "0", nodes, waiting: 1, ray: null }),
-    "cluster.drain": () => ({ clusterId: "c", minVersion: "0", nodes, waiting: 1, ray: null }),
+    "cluster.status": () => ({ clusterId: "c", minVersion: "0", nodes, waiting: 1, ray: null, unmet: [] }),
+    "cluster.drain": () => ({ clusterId: "c", minVersion: "0", nodes, waiting: 1, ray: null, unmet: [] }),
     "cluster.move": () => ({ sessionId: "kept", node: "b", address: "", epoch: 2 }),
     "session.list": () => ({ sessions: [KEPT] }),
     "server.info": () => INFO,
@@ -79,6 +80,7 @@ test("the nodes that share the sessions are shown, one is drained after a questi
   renderAt("/sessions", <SessionsView />);
   const first = await screen.findByRole("article", { name: "Node a" });
   expect(first.textContent).toMatch(/joined this page.*sandbox landlock.*2 sessions/);
+  expect(screen.getByRole("article", { name: "Node b" }).textContent).toMatch(/1 session, tags gpu/);
   expect(screen.getByText("1 session with work waits for a node.")).toBeTruthy();
   expect(screen.getByText(/settings are not those of this node/)).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Move The kept one" }));

@@ -1,0 +1,1 @@
+-- Nodes are of PostgreSQL alone: a data folder has one. The number is here so that both dialects count alike.
