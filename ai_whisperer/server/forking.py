@@ -29,7 +29,7 @@ FORKS = "forks"
 
 
 async def forked(caller: Caller, session: AsyncAgentSessionManager, params: ForkSession) -> ForkReport:
-    """Fork a session of the caller, as many times as is asked for: all of them are there, or none."""
+    """Fork a session of the caller, as many times as is asked for: all or none, unless this process is killed."""
     if params.at < 1 or not 1 <= params.runs <= _MOST_RUNS:
         raise InvalidInputError(f"at must be 1 or more, runs 1 to {_MOST_RUNS}; nothing was changed.")
     changes = params.set or {}

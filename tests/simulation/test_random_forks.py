@@ -12,6 +12,7 @@ import pytest
 from ai_whisperer import import_into_folder
 from ai_whisperer.domain.forks import Effects
 from ai_whisperer.replay.recording import forking, write_fork
+from ai_whisperer.replay.recording.run import Run
 from ai_whisperer.runtime.waiting import recalling
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.permission import Permission
@@ -72,10 +73,8 @@ def test_no_fork_does_outside_what_its_session_did_or_nobody_allows(tmp_path: Pa
 
 
 def call_tools_in_the_strict_part(patch: pytest.MonkeyPatch) -> None:
-    run = forking.Run
-
-    def live(*args: Any, **settings: Any) -> forking.Run:
-        return run(*args, **{**settings, "tools": {each.name: each for each in as_tools(TOOLS)}, "live_tools": True})
+    def live(*args: Any, **settings: Any) -> Run:
+        return Run(*args, **{**settings, "tools": {each.name: each for each in as_tools(TOOLS)}, "live_tools": True})
 
     patch.setattr(forking, "Run", live)
 
