@@ -131,3 +131,8 @@ class Asking:
         digest = digest_of(text)
         self.bodies[digest] = text
         return digest
+
+
+def digests_in(asked: Asked) -> tuple[str, ...]:
+    """The digests of all texts of a request."""
+    return (asked.system, asked.tools, asked.settings, asked.model, *asked.turns)

@@ -46,8 +46,5 @@ def missing_tools(recording: Recording, tools: Iterable[str]) -> tuple[str, ...]
 
 
 def tools_gone(names: Sequence[str]) -> Difference:
-    what = (
-        f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, or do not "
-        "compare tools (--ignore tools)."
-    )
-    return Difference(kind="tool", place="the tools", what=what)
+    told = f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, "
+    return Difference(kind="tool", place="the tools", what=f"{told}or do not compare tools (--ignore tools).")

@@ -28,7 +28,7 @@ from ai_whisperer.replay.recording.answering import (
     tools_for,
     window_of,
 )
-from ai_whisperer.replay.recording.asking import Asking, digest_of
+from ai_whisperer.replay.recording.asking import Asking, digest_of, digests_in
 from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.format import Asked, Entry, Input, Recording, Reply, Result
@@ -46,6 +46,7 @@ from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool, ToolContext
 
+_ASKED = "approval.requested"
 _GRACE_SECONDS = 5.0
 """So long what is under way may go on, at least, when a process ends in order."""
 _ENDS_SECONDS = 1.0
@@ -87,6 +88,7 @@ class Run:
         self._asking = Asking(self._paths.causal)
         self._requests = RequestComparison(recording, ignore)
         self._replies, self._results = by_key(recording)
+        self._asked_about = {each.params["approvalId"] for each in recording.entries if each.name == _ASKED}
         self._calls: dict[str, set[int]] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._heard: set[int] = set()
@@ -347,8 +349,13 @@ class Run:
     def _tool(self, recorded: RecordedTool) -> Tool:
         tool = self._provided.get(recorded.name)
         if self._live_tools and tool is not None:
-            return Watched(tool, self)
-        return StandIn(recorded, self, tool if recorded.spec is not None else None)
+            return Watched(tool, recorded, self, was_asked=self._was_asked)
+        return StandIn(recorded, self, tool if recorded.spec is not None else None, was_asked=self._was_asked)
+
+    def _was_asked(self, step_id: str) -> bool | None:
+        """Not what an agent is decides that, but the log: it may have become more careful since, or be of a fork."""
+        is_asked = self._paths.causal(step_id) in self._asked_about
+        return is_asked if is_asked or self._paths.key(step_id) in self._results else None
 
     def as_asked(self) -> Recording:
         """The recording with what is asked and told now."""
@@ -356,7 +363,7 @@ class Run:
             replace(reply, asked=self.asked.get((reply.key, reply.attempt), reply.asked))
             for reply in self._recording.replies
         )
-        used = {digest for reply in replies if reply.asked is not None for digest in _digests(reply.asked)}
+        used = {digest for reply in replies if reply.asked is not None for digest in digests_in(reply.asked)}
         bodies = {**self._recording.bodies, **self._asking.bodies}
         return replace(
             self._recording,
@@ -389,7 +396,3 @@ class _Asker:
 
     async def reply_to(self, request: ModelRequest) -> Reply:
         return await self._run.reply_to(request, self._model)
-
-
-def _digests(asked: Asked) -> tuple[str, ...]:
-    return (asked.system, asked.tools, asked.settings, asked.model, *asked.turns)
