@@ -28,6 +28,7 @@ from ai_whisperer.replay.recording.answering import (
     tools_for,
     window_of,
 )
+from ai_whisperer.replay.recording.approving import ApprovalsOfLog
 from ai_whisperer.replay.recording.asking import Asking, digest_of, digests_in
 from ai_whisperer.replay.recording.comparing import LogComparison
 from ai_whisperer.replay.recording.differences import Difference
@@ -46,7 +47,6 @@ from ai_whisperer.simulation.loop import VirtualClock
 from ai_whisperer.store.base import Store
 from ai_whisperer.tools.function import Tool, ToolContext
 
-_ASKED = "approval.requested"
 _GRACE_SECONDS = 5.0
 """So long what is under way may go on, at least, when a process ends in order."""
 _ENDS_SECONDS = 1.0
@@ -88,7 +88,6 @@ class Run:
         self._asking = Asking(self._paths.causal)
         self._requests = RequestComparison(recording, ignore)
         self._replies, self._results = by_key(recording)
-        self._asked_about = {each.params["approvalId"] for each in recording.entries if each.name == _ASKED}
         self._calls: dict[str, set[int]] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._heard: set[int] = set()
@@ -96,6 +95,7 @@ class Run:
         self._deaths = deaths_of(recording)
         self.asked: dict[tuple[str, int], Asked] = {}
         self.comparison = LogComparison(recording.entries, since=recording.header.compared_from, adopts=adopts)
+        self._approvals = ApprovalsOfLog(recording.entries, self.comparison.is_told)
         self._adopts = adopts
         self._order = RecordedOrder(recording, self._paths, self.comparison, now=self._now)
         self._arguments: dict[tuple[str, int], str] = {}
@@ -354,8 +354,8 @@ class Run:
 
     def _was_asked(self, step_id: str) -> bool | None:
         """Not what an agent is decides that, but the log: it may have become more careful since, or be of a fork."""
-        is_asked = self._paths.causal(step_id) in self._asked_about
-        return is_asked if is_asked or self._paths.key(step_id) in self._results else None
+        was_asked = self._approvals.was_asked(self._paths.causal(step_id))
+        return False if was_asked is None and self._paths.key(step_id) in self._results else was_asked
 
     def as_asked(self) -> Recording:
         """The recording with what is asked and told now."""
