@@ -173,12 +173,16 @@ def _leads_in(rows: Rows, group: Group) -> Iterator[Lead]:
         reader = READERS.get(note.name)
         found = None if reader is None else reader(Told(rows, note, group))
         if found is not None:
-            first = group.notes[since] if note.name in _LATE else note
+            before = group.notes[since:index] if note.name in _LATE else ()
+            if note.name in _LATE_OF_AGENT:  # what comes before may still follow from the last input
+                before = [each for each in before if each.params.get("agentId") == agent_id]
+            first = before[0] if before else note
             since = index + 1
             yield Lead(first, found[0], {name: each for name, each in found[1].items() if each is not None})
 
 
-_LATE = ("event.broadcast", "agent.stopped", "agent.started", "limits.changed")
-"""What is told after that which follows from it."""
+_LATE_OF_AGENT = ("agent.stopped", "agent.started")
+_LATE = ("event.broadcast", *_LATE_OF_AGENT, "limits.changed")
+"""What is told after that which follows from it; of some, only that of the same agent does."""
 _OF_CREATION = ("agent.started", "agent.state_changed", "schedule.created", "agent.redefined")
 _STOPPED_WITH = ("async.task.cancelled", "agent.state_changed", "mail.state_changed", "agent.sleep_changed")
