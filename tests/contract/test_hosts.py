@@ -729,6 +729,68 @@ def test_a_session_goes_to_the_tags_that_it_is_given_to_need(database: str) -> N
     play(scenario)
 
 
+@pytest.mark.parametrize("was_placed", [True, False])
+@pytest.mark.parametrize("verb", ["claim", "move"])
+def test_who_claims_or_moves_a_session_that_begins_to_need_tags_sees_these(
+    postgresql_server: Server, database: str, verb: str, was_placed: bool
+) -> None:
+    waiting = (
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type='Lock' AND query LIKE '%INSERT INTO placement AS kept%'"
+    )
+
+    async def scenario() -> None:
+        async with joined_as(database, tagged("a"), tagged("b", "gpu")) as (a, b):
+            await at_rest(b, "s")
+            if not was_placed:
+                await asked(postgresql_server, database, "DELETE FROM whisperer.placement RETURNING session_id")
+            first = await connect(database, name="sets the needs, and has not committed them yet")
+            async with first.transaction():
+                assert await first.fetchval(queries.NEED, "s", '["gpu"]')
+                if verb == "claim":
+                    second = asyncio.create_task(a.claim("s"))
+                else:
+                    second = asyncio.create_task(membership_of(b).move("s", "a", patience_seconds=0))
+                while not await asked(postgresql_server, database, waiting):
+                    assert not second.done()
+            await first.close()
+            if verb == "claim":
+                with pytest.raises(
+                    SessionElsewhereError, match=r"needs the tag 'gpu', which the node 'a' does not have"
+                ):
+                    await second
+            else:
+                await second
+            assert await a.take(9) == []
+            assert await b.take(9) == ["s"], "it has work, and is on its way to nobody else"
+
+    play(scenario)
+
+
+def test_a_session_that_is_claimed_while_it_begins_to_need_tags_goes_to_them(
+    postgresql_server: Server, database: str
+) -> None:
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type='Lock' AND query LIKE '%need_tags%'"
+
+    async def scenario() -> None:
+        async with joined_as(database, tagged("a"), tagged("b", "gpu")) as (a, b):
+            await at_rest(b, "s")
+            await asked(postgresql_server, database, "DELETE FROM whisperer.placement RETURNING session_id")
+            first = await connect(database, name="claims, and has not committed it yet")
+            async with first.transaction():
+                ((host_id,),) = await asked(postgresql_server, database, "SELECT id FROM whisperer.host WHERE name='a'")
+                assert await first.fetchval(queries.CLAIM, host_id, "s") is not None
+                second = asyncio.create_task(membership_of(b).need("s", ("gpu",)))
+                while not await asked(postgresql_server, database, waiting):
+                    assert not second.done()
+            await first.close()
+            await second
+            assert await a.claim("s"), "it is told that it has it already"
+            await a.release("s")
+            assert await b.take(9) == ["s"]
+
+    play(scenario)
+
+
 def test_programs_are_held_best_among_the_nodes_with_the_tags(database: str) -> None:
     async def scenario() -> None:
         cards = (tagged("weak", "gpu", strength=1), tagged("strong", strength=3))
