@@ -308,6 +308,8 @@ class SessionHost(HeldSessions):
         report = await self._store.import_session(
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )
+        if (await self.get(principal, report.session_id)).needs:
+            await self.let_go(report.session_id, grace_seconds=0)  # whoever has the tags may have it from now on
         if report.session_id in await self._store.sessions_with_work():
             with contextlib.suppress(SessionElsewhereError):  # it is for a node with tags that this one lacks
                 await self.session(principal, report.session_id)
