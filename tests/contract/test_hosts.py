@@ -32,6 +32,7 @@ from ai_whisperer.errors import (
     StoreRefusedError,
     StoreVersionError,
     UnknownNodeError,
+    UnknownSessionError,
 )
 from ai_whisperer.models.scripted import FunctionModel
 from ai_whisperer.store.base import Unit
@@ -723,6 +724,8 @@ def test_a_session_goes_to_the_tags_that_it_is_given_to_need(database: str) -> N
             assert await b.take(9) == [], "it is on its way to the stronger one"
             assert await c.take(9) == ["s"]
             await membership_of(b).need("s", ())
+            with pytest.raises(UnknownSessionError, match="'gone' was deleted"):
+                await membership_of(b).need("gone", ())
             await c.release("s")
             assert await a.claim("s"), "nothing keeps it any more"
 
