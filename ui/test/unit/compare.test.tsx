@@ -64,7 +64,7 @@ function two(comparison: Comparison | (() => Comparison), { entries = 6 }: { ent
       return { notifications, lastSeq: length };
     },
   });
-  const summary = { owner: "local", createdAt: 1, agents: 1 };
+  const summary = { owner: "local", createdAt: 1, needs: [], agents: 1 };
   usePage.setState({
     sessions: [
       { ...summary, sessionId: "default", title: "" },

@@ -155,7 +155,9 @@ describe("following a session", () => {
 
   test("of one that the list does not have reads the list again", async () => {
     setServer();
-    usePage.setState({ sessions: [{ sessionId: "old", title: "", owner: "local", createdAt: 1, needs: [], agents: 0 }] });
+    usePage.setState({
+      sessions: [{ sessionId: "old", title: "", owner: "local", createdAt: 1, needs: [], agents: 0 }],
+    });
     await follow("s");
     await vi.waitFor(() => expect(usePage.getState().sessions).toEqual([]));
   });
