@@ -732,37 +732,35 @@ def test_a_session_goes_to_the_tags_that_it_is_given_to_need(database: str) -> N
     play(scenario)
 
 
-@pytest.mark.parametrize("was_placed", [True, False])
+@pytest.mark.parametrize("before", ["it was at a node", "no node ever had it"])
 @pytest.mark.parametrize("verb", ["claim", "move"])
 def test_who_claims_or_moves_a_session_that_begins_to_need_tags_sees_these(
-    postgresql_server: Server, database: str, verb: str, was_placed: bool
+    postgresql_server: Server, database: str, verb: str, before: str
 ) -> None:
     waiting = (
         "SELECT 1 FROM pg_stat_activity WHERE wait_event_type='Lock' AND query LIKE '%INSERT INTO placement AS kept%'"
     )
 
+    async def refused(a: PostgresqlStore) -> None:
+        with pytest.raises(SessionElsewhereError, match=r"needs the tag 'gpu', which the node 'a' does not have"):
+            await a.claim("s")
+
+    async def moved(b: PostgresqlStore) -> None:
+        await membership_of(b).move("s", "a", patience_seconds=0)
+
     async def scenario() -> None:
         async with joined_as(database, tagged("a"), tagged("b", "gpu")) as (a, b):
             await at_rest(b, "s")
-            if not was_placed:
+            if before == "no node ever had it":
                 await asked(postgresql_server, database, "DELETE FROM whisperer.placement RETURNING session_id")
             first = await connect(database, name="sets the needs, and has not committed them yet")
             async with first.transaction():
                 assert await first.fetchval(queries.NEED, "s", '["gpu"]')
-                if verb == "claim":
-                    second = asyncio.create_task(a.claim("s"))
-                else:
-                    second = asyncio.create_task(membership_of(b).move("s", "a", patience_seconds=0))
+                second = asyncio.create_task(refused(a) if verb == "claim" else moved(b))
                 while not await asked(postgresql_server, database, waiting):
                     assert not second.done()
             await first.close()
-            if verb == "claim":
-                with pytest.raises(
-                    SessionElsewhereError, match=r"needs the tag 'gpu', which the node 'a' does not have"
-                ):
-                    await second
-            else:
-                await second
+            await second
             assert await a.take(9) == []
             assert await b.take(9) == ["s"], "it has work, and is on its way to nobody else"
 

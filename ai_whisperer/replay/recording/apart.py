@@ -47,9 +47,7 @@ def _forked(job: ForkJob) -> JobDone:
     recording, calls, needs = asyncio.run(read())
     agents = changed_definitions({agent.id: agent.definition for agent in recording.agents}, job.changes)
     _check_tools(recording, job.lacking)
-    write_fork(
-        recording, Path(job.file), agents=agents, effects=job.effects, calls=calls, title=job.title, needs=needs
-    )
+    write_fork(recording, Path(job.file), agents=agents, effects=job.effects, calls=calls, title=job.title, needs=needs)
     return JobDone(recorded_calls=len(calls))
 
 

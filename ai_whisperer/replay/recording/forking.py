@@ -98,10 +98,10 @@ def write_fork(
 ) -> None:
     """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
 
-    `agents` are new definitions by agent id, `needs` are tags of nodes, see `SessionRecord`. `effects` is what becomes of calls with effects outside that agents make
-    from now on; with `Effects.RECORDED` those that `calls` has, see `calls_after`, bring what they brought. For the
-    fork it is now: deadlines and timers have as long to go as they had. Not to be called within an event loop. Raises
-    `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
+    `agents` are new definitions by agent id, `needs` are tags, see `needs_of`. `effects` is what becomes of calls with
+    effects outside that agents make from now on; with `Effects.RECORDED` those that `calls` has, see `calls_after`,
+    bring what they brought. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
+    called within an event loop. Raises `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
     """
     changed = dict(agents or {})
     known = {agent.id: agent.definition for agent in recording.agents}
@@ -113,7 +113,8 @@ def write_fork(
 
     async def define_anew(store: Store) -> None:
         unit = Unit()
-        unit.insert_session(SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last, needs=needs))
+        made = SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last, needs=needs)
+        unit.insert_session(made)
         snapshot = await store.load(session)
         for record in snapshot.agents:
             definition = changed.get(record.id, record.definition)

@@ -107,7 +107,7 @@ def _hear_of_upgrades(asking: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
     return Upgrading
 
 
-if hasattr(connect_utils, "TLSUpgradeProto"):  # it is no part of asyncpg's promises: without it there are lines in a log
+if hasattr(connect_utils, "TLSUpgradeProto"):  # asyncpg does not promise it; without it there are lines in a log
     connect_utils.TLSUpgradeProto = _hear_of_upgrades(connect_utils.TLSUpgradeProto)
 
 
