@@ -149,7 +149,7 @@ function* calls(): Generator<[MethodName, object?]> {
   yield ["session.delete", { sessionId }];
 }
 
-/** These need a call that waits for a person, an agent that writes a log, or to the user, an MCP server, or a file. */
+/** These need a call that waits for a person, an agent that writes a log, or to the user, an MCP server, a cluster, or a file. */
 const NOT_CALLED = [
   "approval.approve",
   "approval.get",
@@ -166,6 +166,7 @@ const NOT_CALLED = [
   "question.get",
   "question.refuse",
   "session.import",
+  "session.setNeeds",
   "task.dismiss",
 ];
 
