@@ -82,6 +82,11 @@ def remember_secret(value: str) -> None:
         _remembered.add(value.strip())
 
 
+def remembered_secrets() -> tuple[str, ...]:
+    """What is to be redacted wherever it came from, for another process that does the same."""
+    return tuple(sorted(_remembered))
+
+
 def redacted(text: str) -> str:
     """The text with every known secret replaced by `[secret]`."""
     return redactor()(text)

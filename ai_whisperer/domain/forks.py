@@ -33,16 +33,17 @@ class RecordedCall(Record, frozen=True, kw_only=True):
 
 
 class Fork(Record, frozen=True, kw_only=True):
-    """Whose effects a session does not repeat: it was forked from `source` after the entry `at` of its log.
+    """That a session was forked from `source` after the entry `at` of its log, and what `effects` it may have.
 
-    Its own log was played up to `since`; `paths` and `made` are the causal paths of what it tells of. `calls` are those
-    that the source made later.
+    Its log was played up to `since`. With `recorded`, `paths` and `made` are the causal paths of what that tells of,
+    and `calls` are those that the source made later. Of a fork whose effects are `live` nothing is kept.
     """
 
     session_id: str
     source: str
     at: int
     since: int
+    effects: Effects
     paths: dict[str, str]
     made: dict[str, int]
     calls: list[RecordedCall]
@@ -138,12 +139,15 @@ class Comparison(Record, frozen=True, kw_only=True):
 class Job(Record, frozen=True, kw_only=True, tag_field="job", tag=str.lower):
     """What a process of its own is to do with sessions. `folder` has their files, `store` is the database's address.
 
-    Without a `store` the folder has the database too. `tools` are those that the sessions were given.
+    Without a `store` the folder has the database too. `tools` are those that the sessions were given. `place` is a
+    folder for what is needed meanwhile; `secrets` are what the server redacts wherever it finds it.
     """
 
     folder: str
     store: str | None = None
     tools: tuple[ToolSpec, ...] = ()
+    place: str | None = None
+    secrets: tuple[str, ...] = ()
 
 
 class ForkJob(Job, frozen=True, kw_only=True):

@@ -240,6 +240,7 @@ async def import_session(caller: Caller, params: sessions.ImportSession) -> sess
     report = await caller.host.import_session(
         caller.principal, params.file, session_id=params.session_id, data=work_folder(caller.settings)
     )
+    await caller.host.take_up(caller.principal, [report.session_id])
     return sessions.ImportedSession(**asdict(report))
 
 

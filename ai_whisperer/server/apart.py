@@ -17,6 +17,8 @@ _MODULE = "ai_whisperer.replay.recording.apart"
 _AT_ONCE = 2
 _WAITING = 8
 _LONGEST_LINE = 1 << 26
+_LONGEST_SECONDS = 3600.0
+"""It has little of the processor itself, see `replay.recording.apart`; but it may wait, for a database for instance."""
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +72,13 @@ class Apart:
             ) from error
         self._processes.add(process)
         try:
-            told, complaints = await _heard(process, msgspec.json.encode(job) + b"\n")
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                told, complaints = await _heard(process, msgspec.json.encode(job) + b"\n")
+        except TimeoutError as error:
+            raise WhispererError(
+                f"This has taken more than {_LONGEST_SECONDS / 60:.0f} minutes, so it was ended, and nothing was "
+                "changed. Try again when the machine and the database have less to do."
+            ) from error
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

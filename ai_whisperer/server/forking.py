@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import shutil
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ai_whisperer.core.paging import checked_session_id
+from ai_whisperer.domain.conversation import ToolSpec
 from ai_whisperer.domain.forks import CompareJob, Comparison, ForkJob, ForkReport
 from ai_whisperer.errors import DuplicateIdError, InvalidInputError, WhispererError
 from ai_whisperer.protocol.sessions import ForkSession
 from ai_whisperer.runtime.api.manager import AsyncAgentSessionManager
+from ai_whisperer.secrets import remembered_secrets
 from ai_whisperer.server.calls import Caller
 from ai_whisperer.server.work_folder import work_folder
+
+_log = logging.getLogger(__name__)
 
 _MOST_RUNS = 100
 _LONGEST_STEM = 150
 FORKS = "forks"
-"""The folder in the data folder where forks are while they are made."""
+"""The folder in the data folder with what is needed while sessions are forked or compared."""
 
 
 async def forked(caller: Caller, session: AsyncAgentSessionManager, params: ForkSession) -> ForkReport:
-    """Fork a session of the caller, as many times as is asked for: all of them are there, or none."""
+    """Fork a session of the caller, as many times as is asked for: all or none, unless this process is killed."""
     if params.at < 1 or not 1 <= params.runs <= _MOST_RUNS:
         raise InvalidInputError(f"at must be 1 or more, runs 1 to {_MOST_RUNS}; nothing was changed.")
     changes = params.set or {}
     lacking = await session.check_fork(params.at, changes)
     ids = await _free_ids(caller, params)
-    folder = caller.settings.data / FORKS
-    folder.mkdir(mode=0o700, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    async with _place(caller) as place:
         job = ForkJob(
             folder=str(work_folder(caller.settings)),
             store=caller.settings.store,
-            tools=tuple(tool.spec for tool in caller.host.toolbox.tools),
+            tools=_tools(caller),
+            place=str(place),
+            secrets=remembered_secrets(),
             session_id=params.session_id,
             at=params.at,
-            file=str(Path(place, "fork.zip")),
+            file=str(place / "fork.zip"),
             changes=changes,
             lacking=lacking,
             effects=params.effects,
@@ -54,7 +62,7 @@ async def forked(caller: Caller, session: AsyncAgentSessionManager, params: Fork
 
 
 def clear_forks(data: Path) -> None:
-    """Remove what is left of forks that were being made when the process was killed."""
+    """Remove what is left of what was being forked or compared when the process was killed."""
     shutil.rmtree(data / FORKS, ignore_errors=True)
 
 
@@ -62,17 +70,36 @@ async def compared(caller: Caller, first: str, second: str) -> Comparison:
     """Lay two sessions of the caller side by side."""
     await caller.host.get(caller.principal, second)
     await caller.host.flushed()
-    job = CompareJob(
-        folder=str(work_folder(caller.settings)),
-        store=caller.settings.store,
-        tools=tuple(tool.spec for tool in caller.host.toolbox.tools),
-        first=first,
-        second=second,
-    )
-    found = (await caller.host.apart.do(job)).comparison
+    async with _place(caller) as place:
+        job = CompareJob(
+            folder=str(work_folder(caller.settings)),
+            store=caller.settings.store,
+            tools=_tools(caller),
+            place=str(place),
+            secrets=remembered_secrets(),
+            first=first,
+            second=second,
+        )
+        found = (await caller.host.apart.do(job)).comparison
     if found is None:
         raise WhispererError("The process that compares sessions has returned nothing. Report this as a bug.")
     return found
+
+
+def _tools(caller: Caller) -> tuple[ToolSpec, ...]:
+    return tuple(tool.spec for tool in caller.host.toolbox.tools)
+
+
+@asynccontextmanager
+async def _place(caller: Caller) -> AsyncIterator[Path]:
+    """A folder for what is needed meanwhile, which may be much: it is made and removed beside the event loop."""
+    folder = caller.settings.data / FORKS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=folder))
+    try:
+        yield place
+    finally:
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, place, ignore_errors=True))
 
 
 async def _free_ids(caller: Caller, params: ForkSession) -> list[str]:
@@ -97,7 +124,7 @@ async def _free_ids(caller: Caller, params: ForkSession) -> list[str]:
 
 
 async def _taken_in(caller: Caller, file: str, ids: list[str]) -> None:
-    """Bring the fork in under each of the ids; if one fails, those before it go again."""
+    """Bring the fork in under each of the ids, all or none; then let them begin."""
     host, taken = caller.host, list[str]()
     try:
         for each in ids:
@@ -105,5 +132,9 @@ async def _taken_in(caller: Caller, file: str, ids: list[str]) -> None:
             taken.append(each)
     except BaseException:
         for each in taken:
-            await host.delete(caller.principal, each)
+            try:
+                await host.delete(caller.principal, each)
+            except WhispererError as error:
+                _log.error("the fork %s stays, though not all of its kind could be made: %s", each, error)
         raise
+    await host.take_up(caller.principal, ids)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -298,22 +298,22 @@ class SessionHost(HeldSessions):
         return await asyncio.shield(deletion)
 
     async def import_session(self, principal: str, file: str, *, session_id: str | None, data: Path) -> TransferReport:
-        """Bring in a session from a file, and let its agents go on; it belongs to the principal.
-
-        Raises `DuplicateIdError`, or `ArchiveError`.
-        """
+        """Bring in a session, which begins when it is taken up; raises `DuplicateIdError`, or `ArchiveError`."""
         self._check_open()
         if session_id is not None:
             checked_session_id(session_id)
-        report = await self._store.import_session(
+        return await self._store.import_session(
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )
-        if (await self.get(principal, report.session_id)).needs:
-            await self.let_go(report.session_id, grace_seconds=0)  # whoever has the tags may have it from now on
-        if report.session_id in await self._store.sessions_with_work():
+
+    async def take_up(self, principal: str, session_ids: Collection[str]) -> None:
+        """Let the agents of imported sessions go on if they have something to do, where the tags are that they need."""
+        for each in session_ids:
+            if (await self.get(principal, each)).needs:
+                await self.let_go(each, grace_seconds=0)  # whoever has the tags may have it from now on
+        for each in set(session_ids).intersection(await self._store.sessions_with_work()):
             with contextlib.suppress(SessionElsewhereError):  # it is for a node with tags that this one lacks
-                await self.session(principal, report.session_id)
-        return report
+                await self.session(principal, each)
 
     async def aged_sessions(self, seconds: float) -> Sequence[str]:
         """The ids of the sessions whose log has something that is older."""

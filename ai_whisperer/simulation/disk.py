@@ -75,12 +75,13 @@ class SimulatedDisk:
         slowest_commit_seconds: float = 0.01,
         slowest_read_seconds: float = 0.0,
         pace: Pace | None = None,
+        within: Path | None = None,
     ) -> None:
-        """`pace` decides about commits in place of the seed."""
+        """`pace` decides about commits in place of the seed. `within` is the folder where it is, else one in memory."""
         self._random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the purpose
         self._pace = pace or RandomPace(self._random, slowest_commit_seconds)
         self._slowest_read = slowest_read_seconds
-        self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-", dir=_memory())
+        self._folder = tempfile.TemporaryDirectory(prefix="whisperer-disk-", dir=within or _memory())
         Path(self._folder.name, DATABASE_NAME).write_bytes(empty_database())
         self._committer: _SlowCommitter | None = None
         self._store: SqliteStore | None = None

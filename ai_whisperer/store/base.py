@@ -197,7 +197,7 @@ class SessionSnapshot(Record, frozen=True, kw_only=True):
     number of the last mail of a sender, know those mails that have a link. `rooms_last_at` is when something was said
     last in a room. `dead_tasks` counts the tasks that wait for a person, by agent. `first_seq` is where the log begins;
     `erasures` are those of which something may be left, `has_marks` is whether there is anything to erase.
-    `fork` has what a session that was forked with the effects `recorded` does not do again. It `was_cut_off` if its
+    `fork` says what effects a session that was forked may have. It `was_cut_off` if its
     process did not end by itself, as far as others could tell: then no task can have killed it.
     """
 

@@ -206,6 +206,14 @@ class Tool:
             return False
         return says_yes_is_needed(self.needs_approval, self.callee.parse(arguments))
 
+    def asks_before(self, step_id: str, arguments: str, *, is_listed: bool) -> bool:
+        """Whether a person has to allow this call: the definition of the agent names the tool, or it says so itself.
+
+        Raises `ToolArgumentsError` like `wants_approval`.
+        """
+        del step_id
+        return is_listed or self.wants_approval(arguments)
+
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         """Run the function and return its result; raises `ToolArgumentsError` or what the function raises.
 

@@ -12,6 +12,7 @@ import pytest
 from ai_whisperer import AsyncAgentSessionManager
 from ai_whisperer.cli.main import main
 from ai_whisperer.domain.definition import AgentDefinition
+from ai_whisperer.domain.forks import Fork
 from ai_whisperer.replay.recording import read_recording
 from tests.acceptance.command_stage import Ran, Whisperer
 
@@ -256,12 +257,15 @@ def test_a_session_is_forked_into_others(folder: Path, tmp_path: Path, run: Run)
     ran = run("fork", "default", "--at", "2", *flags, "--runs", "2", "--as", "other", "--json")
     assert ran.json == {"session": "default", "at": 2, "forks": ["other-1", "other-2"], "effects": "ask"}
 
-    async def definition() -> AgentDefinition:
+    async def definition() -> tuple[AgentDefinition, Fork | None]:
         async with AsyncAgentSessionManager(folder, session_id="other-2", model="scripted", templates=()) as manager:
-            return manager._session.roster.agents["ann"].record.definition
+            fork = (await manager._session.kernel.store.load("other-2")).fork
+            return manager._session.roster.agents["ann"].record.definition, fork
 
-    found = asyncio.run(definition())
-    assert (found.prompt, found.limits.max_steps_per_task, found.approve) == ("You are Anna.", 7, ("*",))
+    found, fork = asyncio.run(definition())
+    assert (found.prompt, found.limits.max_steps_per_task) == ("You are Anna.", 7)
+    assert fork is not None
+    assert (fork.source, fork.at, fork.effects) == ("default", 2, "ask")
     refused = run("fork", "default", "--at", "1", "--data", str(folder))
     assert "The nearest numbers that work: 2" in refused.err
     assert "is not AGENT.FIELD=VALUE" in run("fork", "default", "--at", "2", "--set", "x", "--data", str(folder)).err

@@ -146,6 +146,7 @@ def test_an_imported_session_goes_on_at_once_and_nobody_makes_one_of_its_id_mean
         with pytest.raises(StoreInUseError):
             await host.import_session("local", str(file), session_id="twin", data=data)
         await importing
+        await host.take_up("local", ["twin"])
         assert "twin" in {each.session_id for each in host.open_sessions}
         assert (await host.get("local", "twin")).owner == "local"
         twin = await host.session("local", "twin")

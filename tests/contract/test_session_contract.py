@@ -15,7 +15,7 @@ from ai_whisperer.domain.approvals import ApprovalRecord
 from ai_whisperer.domain.attachments import Attachment
 from ai_whisperer.domain.conversation import ToolResult, Usage
 from ai_whisperer.domain.events import EventRecord
-from ai_whisperer.domain.forks import Fork, RecordedCall
+from ai_whisperer.domain.forks import Effects, Fork, RecordedCall
 from ai_whisperer.domain.limits import SessionLimits
 from ai_whisperer.domain.locks import LockRecord
 from ai_whisperer.domain.mail import USER, MailState
@@ -47,6 +47,7 @@ FORK = Fork(
     source="other",
     at=7,
     since=8,
+    effects=Effects.RECORDED,
     paths={"t": "2>alice"},
     made={"2>alice": 1},
     calls=[RecordedCall(key="2>alice/1", digest="d", result=ToolResult(content="paid"))],

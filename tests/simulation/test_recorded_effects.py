@@ -182,3 +182,23 @@ def test_what_a_person_wants_in_the_fork_is_new(disk: SimulatedDisk) -> None:
             assert charged == []
 
     simulate(go_on())
+
+
+def test_once_something_of_its_log_was_erased_a_fork_repeats_nothing_without_asking(disk: SimulatedDisk) -> None:
+    """What is caused later could have the path of what was erased, and the result of that would not be its own."""
+
+    async def until_killed() -> None:
+        manager = fork_on(disk, say)
+        await manager.open()
+        await manager.create_agent("other")
+        await manager.delete_agent("other")
+        disk.crash()
+
+    async def go_on() -> None:
+        async with fork_on(disk, say, after_seconds=10) as manager:
+            await until(lambda: bool(manager._session.approvals.pending()))
+            assert [each.tool for each in await manager.list_approvals()] == ["charge"]
+
+    simulate(until_killed())
+    simulate(go_on(), seed=1)
+    assert charged == []

@@ -141,7 +141,16 @@ def test_effects_are_known_by_name() -> None:
 def test_a_recorded_call_is_found_by_what_caused_it_and_what_it_says() -> None:
     result = ToolResult(content="paid")
     call = RecordedCall(key="2>writer/3", digest=call_digest("pay", '{"to": "Ann", "amount": 1}'), result=result)
-    fork = Fork(session_id="s", source="s", at=1, since=1, paths={"t": "2>writer"}, made={"2>writer": 1}, calls=[call])
+    fork = Fork(
+        session_id="s",
+        source="s",
+        at=1,
+        since=1,
+        effects=Effects.RECORDED,
+        paths={"t": "2>writer"},
+        made={"2>writer": 1},
+        calls=[call],
+    )
     recorded = RecordedCalls(fork)
 
     def made(number: int, arguments: str, *, task: str = "t", tool: str = "pay") -> ToolResult | None:

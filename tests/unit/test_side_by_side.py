@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from ai_whisperer.domain.conversation import Answer, ToolCall
 from ai_whisperer.replay.recording import Recording, compare, read_recording
+from ai_whisperer.replay.recording.format import Entry
 from ai_whisperer.replay.recording.side_by_side import agent_of
 
 PATH = Path(__file__).parent / "recordings" / "format-1.wrec"
@@ -78,3 +80,20 @@ def test_an_agent_with_a_dot_in_its_id_is_compared(team: Recording) -> None:
     key = next(reply.key for reply in team.replies if agent_of(reply.key) == "writer")
     found = compare(renamed(team), renamed(answering(team, key, Answer(text="No."))))
     assert [each.agent_id for each in found.partings] == ["the.writer"]
+
+
+def test_what_many_agents_have_used_is_found_in_one_pass(team: Recording) -> None:
+    """Else two sessions of a thousand agents would take as long as a thousand pairs of sessions."""
+    read = 0
+
+    class Counted(tuple):  # type: ignore[type-arg]
+        def __iter__(self) -> Iterator[Entry]:
+            nonlocal read
+            read += 1
+            return super().__iter__()
+
+    entries = Counted(team.entries)
+    many = tuple(replace(team.agents[0], id=f"agent-{number}") for number in range(50))
+    found = compare(replace(team, entries=entries, agents=(*team.agents, *many)), team)
+    assert len(found.spent_by_agent) == len(team.agents) + 50
+    assert read == 2

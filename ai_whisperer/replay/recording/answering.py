@@ -138,14 +138,26 @@ def window_of(agents: Iterable[Agent]) -> int:
     return min((agent.context_window for agent in agents if agent.context_window is not None), default=_NO_WINDOW)
 
 
+WasAsked = Callable[[str], bool | None]
+"""Tells by the id of a step whether a person was asked before its call; None if no such step was recorded."""
+
+
 class StandIn(Tool):
     """A tool of the recording: it does nothing and brings what was recorded."""
 
-    __slots__ = ("_approved", "_prompter", "_repeats", "_told")
+    __slots__ = ("_approved", "_prompter", "_repeats", "_told", "_was_asked")
 
-    def __init__(self, recorded: RecordedTool, prompter: Prompter, like: Tool | None = None) -> None:
+    def __init__(
+        self,
+        recorded: RecordedTool,
+        prompter: Prompter,
+        like: Tool | None = None,
+        *,
+        was_asked: WasAsked = lambda _: None,
+    ) -> None:
         super().__init__(_nothing, name=recorded.name)
         self._prompter = prompter
+        self._was_asked = was_asked
         self._repeats = recorded.repeats
         self._approved = frozenset(recorded.approved)
         spec = recorded.spec if like is None else like.spec
@@ -171,6 +183,10 @@ class StandIn(Tool):
     def wants_approval(self, arguments: str) -> bool:
         return digest_of(self._prompter.causal(arguments)) in self._approved
 
+    def asks_before(self, step_id: str, arguments: str, *, is_listed: bool) -> bool:
+        known = self._was_asked(step_id)
+        return super().asks_before(step_id, arguments, is_listed=is_listed) if known is None else known
+
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         return await self._prompter.result_of(self, arguments, context)
 
@@ -178,20 +194,25 @@ class StandIn(Tool):
 class Watched(Tool):
     """A tool that is called for real, with what the recording has to say of it."""
 
-    __slots__ = ("_prompter", "_tool")
+    __slots__ = ("_prompter", "_tool", "_was_asked")
 
-    def __init__(self, tool: Tool, prompter: Prompter) -> None:
+    def __init__(self, tool: Tool, recorded: RecordedTool, prompter: Prompter, *, was_asked: WasAsked) -> None:
         super().__init__(
             tool.function,
             name=tool.name,
             idempotent=tool.idempotent,
             touches=tool.touches,
-            needs_approval=tool.needs_approval,
+            needs_approval=tool.needs_approval or bool(recorded.approved),
             untrusted=tool.untrusted,
             optional=tool.optional,
         )
         self._tool = tool
         self._prompter = prompter
+        self._was_asked = was_asked
+
+    def asks_before(self, step_id: str, arguments: str, *, is_listed: bool) -> bool:
+        known = self._was_asked(step_id)
+        return is_listed or self._tool.wants_approval(arguments) if known is None else known
 
     async def call(self, arguments: str, context: ToolContext) -> ToolResult:
         return await self._prompter.result_of(self._tool, arguments, context)

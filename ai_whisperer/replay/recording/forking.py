@@ -32,8 +32,6 @@ from ai_whisperer.store.transfer import export_session
 from ai_whisperer.tools.registry import INSIDE
 from ai_whisperer.version import __version__
 
-ASK = ("*",)
-"""What `approve` of an agent is if a person is asked before each call with effects outside."""
 _AHEAD = 1_000
 """So many entries after a number that does not work are searched for one that does."""
 
@@ -118,25 +116,26 @@ def write_fork(
         snapshot = await store.load(session)
         for record in snapshot.agents:
             definition = changed.get(record.id, record.definition)
-            definition = replace(definition, approve=ASK) if effects is Effects.ASK else definition
             whole = replace(record, definition=definition, own_tools=provided[record.id])
             if whole != record:
                 unit.update_definition(whole)
-        if effects is Effects.RECORDED:
+        if effects is not Effects.LIVE:
+            is_recorded = effects is Effects.RECORDED
             unit.insert_fork(
                 Fork(
                     session_id=session,
                     source=session,
                     at=recording.header.last,
                     since=snapshot.last_seq,
-                    paths=dict(run.paths.known),
-                    made=dict(run.paths.counts),
-                    calls=list(calls),
+                    effects=effects,
+                    paths=dict(run.paths.known) if is_recorded else {},
+                    made=dict(run.paths.counts) if is_recorded else {},
+                    calls=list(calls) if is_recorded else [],
                 )
             )
         await store.submit(unit)
 
-    disk = SimulatedDisk(slowest_commit_seconds=0.0)
+    disk = SimulatedDisk(slowest_commit_seconds=0.0, within=file.parent)  # whoever clears that removes it too
     try:
         run = Run(
             replace(recording, header=replace(recording.header, began_at=began_at, version=__version__)),

@@ -102,8 +102,8 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
     """Before which entries a process began to close the session in order, and which entry tells of the next one.
 
     Tasks that a process is killed at have been started once more when they are taken up. One that closes the session
-    begins nothing new, also of what waits, lets what is under way end for a while, and then cuts it off. If nothing was
-    under way it does not matter which it was.
+    begins nothing new, also of what waits, lets what is under way end for a while, and then cuts it off. If nothing has
+    ended so, it counts as killed right after its last entry: what waits is not begun then either.
     """
     opened = [index for index, note in enumerate(log) if note.name == "session.opened"]
     for index in (*opened, len(log)):
@@ -114,9 +114,14 @@ def _closes(log: Sequence[Notification]) -> Iterator[tuple[int, int]]:
         while first and _may_be_of_end(log[first - 1]) and log[index - 1].at - log[first - 1].at < _GRACE_SECONDS:
             first -= 1
         if index < len(log):
-            yield log[first].seq, log[index].seq
+            if first < index and not (first and _is_one_decision(log[first - 1], log[first])):
+                yield log[first].seq, log[index].seq
         elif any(note.name == "step.finished" and _is_left_alone(note, log[first:]) for note in log[first:]):
             yield log[first].seq, log[-1].seq + 1
+
+
+def _is_one_decision(one: Notification, next_one: Notification) -> bool:
+    return (one.cause, one.at) == (next_one.cause, next_one.at)
 
 
 def _is_left_alone(finished: Notification, rest: Sequence[Notification]) -> bool:

@@ -139,7 +139,9 @@ class Performance:
         """It has ended, if it began to."""
         if self._closing is not None:
             closing, self._closing = self._closing, None
-            await closing
+            await asyncio.wait({closing})
+            if not closing.cancelled():  # it was killed while it began to end
+                closing.result()
 
     def kill(self) -> None:
         """The process dies: what is under way is gone, and tells nobody."""

@@ -48,6 +48,7 @@ from ai_whisperer.tools.registry import machine_tools
 
 Event = Input | Reply | Result
 
+_ASKED = "approval.requested"
 _ENDS_SECONDS = 1.0
 """So long a call may have gone on when its task was cancelled."""
 
@@ -87,6 +88,7 @@ class Run:
         self._asking = Asking(self._paths.causal)
         self._requests = RequestComparison(recording, ignore)
         self._replies, self._results = by_key(recording)
+        self._asked_about = {each.params["approvalId"] for each in recording.entries if each.name == _ASKED}
         self._calls: dict[str, set[int]] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._heard: set[int] = set()
@@ -352,8 +354,13 @@ class Run:
     def _tool(self, recorded: RecordedTool) -> Tool:
         tool = self._tools.get(recorded.name)
         if self._live_tools and tool is not None:
-            return Watched(tool, self)
-        return StandIn(recorded, self, tool if recorded.spec is not None else None)
+            return Watched(tool, recorded, self, was_asked=self._was_asked)
+        return StandIn(recorded, self, tool if recorded.spec is not None else None, was_asked=self._was_asked)
+
+    def _was_asked(self, step_id: str) -> bool | None:
+        """Not what an agent is decides that, but the log: it may have become more careful since, or be of a fork."""
+        is_asked = self._paths.causal(step_id) in self._asked_about
+        return is_asked if is_asked or self._paths.key(step_id) in self._results else None
 
     def _told_of(self) -> tuple[RecordedTool, ...]:
         """The tools of the recording, and those that are new: agents that may use all tools are told of them."""
@@ -416,11 +423,8 @@ def missing_tools(recording: Recording, tools: Iterable[str]) -> tuple[str, ...]
 
 
 def tools_gone(names: Sequence[str]) -> Difference:
-    what = (
-        f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, or do not "
-        "compare tools (--ignore tools)."
-    )
-    return Difference(kind="tool", place="the tools", what=what)
+    told = f"was recorded and is not there now: {', '.join(names)}. Provide it again, record the session again, "
+    return Difference(kind="tool", place="the tools", what=f"{told}or do not compare tools (--ignore tools).")
 
 
 def _digests(asked: Asked) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ai_whisperer.domain.conversation import Answer
@@ -12,7 +12,7 @@ from ai_whisperer.domain.forks import Comparison, Parting, PartingKind, Spent, S
 from ai_whisperer.replay.recording.asking import plain
 from ai_whisperer.replay.recording.blotting import blotted
 from ai_whisperer.replay.recording.differences import diff_of
-from ai_whisperer.replay.recording.format import Recording, Reply, Result
+from ai_whisperer.replay.recording.format import Entry, Recording, Reply, Result
 from ai_whisperer.replay.recording.rows import read_rows
 from ai_whisperer.replay.recording.taking import Offered, taken_of
 from ai_whisperer.store.base import Store
@@ -37,6 +37,7 @@ def compare(first: Recording, second: Recording) -> Comparison:
     partings = [found for agent in agents if (found := _parting(agent, one[agent], two[agent])) is not None]
     calls = _unmatched(_calls(first, agents), _calls(second, agents))
     mails = _unmatched(_mails(first), _mails(second))
+    spent_by_a, spent_by_b = _spent(first), _spent(second)
     left_out = sum(max(len(each) - _LISTED, 0) for each in (*calls, *mails))
     return Comparison(
         is_same=not (partings or any(calls) or any(mails)),
@@ -49,10 +50,8 @@ def compare(first: Recording, second: Recording) -> Comparison:
         mails_only_in_a=mails[0][:_LISTED],
         mails_only_in_b=mails[1][:_LISTED],
         more=left_out,
-        spent=SpentByBoth(a=_spent(first), b=_spent(second)),
-        spent_by_agent=[
-            SpentByBoth(agent_id=agent, a=_spent(first, agent), b=_spent(second, agent)) for agent in agents
-        ],
+        spent=SpentByBoth(a=spent_by_a(None), b=spent_by_b(None)),
+        spent_by_agent=[SpentByBoth(agent_id=agent, a=spent_by_a(agent), b=spent_by_b(agent)) for agent in agents],
     )
 
 
@@ -171,18 +170,22 @@ def _beyond(some: list[Unmatched], others: list[Unmatched]) -> list[Unmatched]:
     return found
 
 
-def _spent(recording: Recording, agent: str | None = None) -> Spent:
-    used = [
-        entry.params["usage"]
-        for entry in recording.entries
-        if entry.name == "step.finished" and "usage" in entry.params and agent in (None, entry.params["agentId"])
-    ]
+def _spent(recording: Recording) -> Callable[[str | None], Spent]:
+    """What the session has used, or an agent of it: the log is read once, however many there are."""
+    entries: dict[str | None, list[Entry]] = defaultdict(list)
+    for entry in recording.entries:
+        for agent in {None, entry.params.get("agentId")}:
+            entries[agent].append(entry)
+    return lambda agent: _spent_in(entries.get(agent, []))
+
+
+def _spent_in(entries: Sequence[Entry]) -> Spent:
+    used = [entry.params["usage"] for entry in entries if entry.name == "step.finished" and "usage" in entry.params]
     costs = [usage["costUsd"] for usage in used if usage.get("costUsd") is not None]
-    times = [entry.at for entry in recording.entries if agent in (None, entry.params.get("agentId"))] or [0.0]
     return Spent(
         requests=len(used),
         input_tokens=sum(usage["inputTokens"] for usage in used),
         output_tokens=sum(usage["outputTokens"] for usage in used),
         cost_usd=sum(costs) if costs else None,
-        seconds=round(max(times) - min(times), 3),
+        seconds=round(max(entry.at for entry in entries) - min(entry.at for entry in entries), 3) if entries else 0.0,
     )

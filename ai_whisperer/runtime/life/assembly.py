@@ -139,7 +139,11 @@ def assemble(
     lines = lines_of(roster)
     cycles = Cycles(kernel, roster, waits, lines)
     turns = Turns(kernel, roster, waits, cycles, lines, shown=outside.folders.shown)
-    approvals = (Approvals if recorded is None else ApprovalsInFork)(kernel, roster, waits, turns)
+    approvals = (
+        Approvals(kernel, roster, waits, turns)
+        if snapshot.fork is None
+        else ApprovalsInFork(kernel, roster, waits, turns, effects=snapshot.fork.effects)
+    )
     questions = Questions(kernel, roster, waits, bounded=reached.bounded_result)
     permission = (
         Permission(waits, approvals, turns) if recorded is None else PermissionInFork(waits, approvals, turns, recorded)

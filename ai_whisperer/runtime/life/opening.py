@@ -7,6 +7,7 @@ import logging
 
 from msgspec.structs import replace
 
+from ai_whisperer.domain.forks import Effects
 from ai_whisperer.errors import ClosedError
 from ai_whisperer.runtime.agents.deletion import erase_marked
 from ai_whisperer.runtime.life import recovery
@@ -29,7 +30,7 @@ async def open_session(session_id: str, store: Store, outside: Outside) -> OpenS
             setting=outside.limits, server=await store.limits(SERVER), session=await store.limits(session_id)
         )
         recorded = None
-        if snapshot.fork is not None:
+        if snapshot.fork is not None and snapshot.fork.effects is Effects.RECORDED:
             recorded, store = await recorded_calls_of(snapshot.fork, store)
         session = assemble(session_id, store, snapshot, stated, outside, recorded=recorded)
         past = await recovery.read_past(session, snapshot)

@@ -54,7 +54,7 @@ class Approvals:
         Raises `ToolArgumentsError` if it needs one or may need one, and its arguments do not fit.
         """
         call = step.call
-        if call is None or not self._is_needed(task, tool, call):
+        if call is None or not self._is_needed(task, step, tool, call):
             return None
         known = self._of_task.get(task.id, {}).get(step.id)
         digest = digest_of(call.name, call.arguments)
@@ -175,11 +175,11 @@ class Approvals:
         """Keep it in memory until it is read from the store as it is now."""
         self._leaving.keep(approval.id, approval, until=decision.when_readable)
 
-    def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
+    def _is_needed(self, task: TaskRecord, step: StepRecord, tool: Tool, call: ToolCall) -> bool:
         listed = self._roster.agents[task.agent_id].record.definition.approve
         if not tool.needs_approval and not listed:
             return False
-        return is_listed(listed, tool.name) or tool.wants_approval(call.arguments)
+        return tool.asks_before(step.id, call.arguments, is_listed=is_listed(listed, tool.name))
 
     def _wait_of(self, approval: ApprovalRecord) -> WaitRecord:
         return self._waits.graph.waits_for(WaitKind.APPROVAL, approval.id)[0]

@@ -1,33 +1,45 @@
-"""Calls with effects outside in a fork that repeats none of its session: their result is there, or a person decides."""
+"""Calls with effects outside in a fork: a person decides, or their result is there since its session made them too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from ai_whisperer.core.recorded_calls import RecordedCalls
 from ai_whisperer.domain.conversation import ToolCall, ToolResult
-from ai_whisperer.domain.forks import Fork
+from ai_whisperer.domain.forks import Effects, Fork
 from ai_whisperer.domain.note import Note
 from ai_whisperer.domain.notifications.steps import StepStarted
 from ai_whisperer.domain.tasks import StepRecord, TaskRecord
 from ai_whisperer.domain.waits import WaitRecord
 from ai_whisperer.runtime.session.decision import Decision
+from ai_whisperer.runtime.session.kernel import Kernel
+from ai_whisperer.runtime.session.roles import Roster
 from ai_whisperer.runtime.waiting.approvals import Approvals
 from ai_whisperer.runtime.waiting.permission import Permission
 from ai_whisperer.runtime.waiting.turns import Turns
 from ai_whisperer.runtime.waiting.waits import Waits
 from ai_whisperer.store.base import Store, Unit
 from ai_whisperer.tools.function import Tool
+from ai_whisperer.tools.registry import INSIDE
 
 _PAGE = 1_000
+_ERASED = "log.erased"
 
 
 class ApprovalsInFork(Approvals):
-    """A person is asked about each call that could do harm if it were done twice."""
+    """A person is asked about each call, of any agent; if effects are recorded, about each that could do harm twice."""
 
-    def _is_needed(self, task: TaskRecord, tool: Tool, call: ToolCall) -> bool:
-        return not tool.may_repeat(call.arguments) or super()._is_needed(task, tool, call)
+    def __init__(self, kernel: Kernel, roster: Roster, waits: Waits, turns: Turns, *, effects: Effects) -> None:
+        super().__init__(kernel, roster, waits, turns)
+        self._asks_always = effects is Effects.ASK
+
+    def _is_needed(self, task: TaskRecord, step: StepRecord, tool: Tool, call: ToolCall) -> bool:
+        if self._asks_always and tool.name not in INSIDE:
+            return True
+        return not tool.may_repeat(call.arguments) or super()._is_needed(task, step, tool, call)
 
 
 class PermissionInFork(Permission):
@@ -64,12 +76,17 @@ class FollowedStore:
 
 
 async def recorded_calls_of(fork: Fork, store: Store) -> tuple[RecordedCalls, Store]:
-    """The calls that a fork does not repeat, and the store to open it with."""
+    """The calls that a fork does not repeat, and the store to open it with.
+
+    If not all of its log since then is there any more, none: what is told of now may have the path of what was erased.
+    """
     recorded, seq = RecordedCalls(fork), fork.since
     while page := await store.notifications(fork.session_id, after=seq, limit=_PAGE):
         for note in page:
+            if note.seq != seq + 1 or note.name == _ERASED:
+                return RecordedCalls(replace(fork, calls=[])), store
             recorded.feed(note.name, note.cause, note.params)
-        seq = page[-1].seq
+            seq = note.seq
     return recorded, cast(Store, FollowedStore(store, recorded))
 
 

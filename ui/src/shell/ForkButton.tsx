@@ -4,7 +4,7 @@ import { openDialog } from "./dialogState";
 
 /** Asks how another session is to go on from an entry of the log. */
 export function ForkButton({ at }: { at: number }) {
-  const reaching = useReaching("Another session that goes on from this moment");
+  const reaching = useReaching("Another session that continues from this moment");
   return (
     <button
       type="button"

@@ -59,7 +59,7 @@ const FORKING: Entry = {
   id: "fork",
   group: "Do",
   title: "Fork from here",
-  detail: "another session that goes on from the moment that is shown",
+  detail: "another session that continues from the moment that is shown",
   icon: "fork",
   deed: { kind: "open", dialog: "fork" },
 };

@@ -72,7 +72,7 @@ export function ForkDialog({ at, onClose }: ForkDialogProps) {
       isHarmless
     >
       <p className="quiet">
-        Makes another session that is as this one was after an entry of its log, and goes on from there. Up to there
+        Makes another session that is as this one was after an entry of its log, and continues from there. Up to there
         nothing is asked of a model or done by a tool again. This session stays as it is.
       </p>
       <EntryField text={form.at} onChange={(text) => change({ at: text })} />

@@ -171,7 +171,7 @@ test("of logs with 160,000 entries only what is around the first difference is r
   const shown = renderAt("/s/default/compare/other", <CompareView />);
   await waitFor(() => expect(shown.container.querySelectorAll(".timeline-mark line")).toHaveLength(2));
   await screen.findByText(/These logs are long: only what is around the first difference was read\./);
-  await screen.findByText(/What went on before it began is not drawn\./);
+  await screen.findByText(/What happened before it began is not drawn\./);
   await waitFor(() => expect(shown.container.querySelectorAll("[data-kind=task]").length).toBeGreaterThan(2));
   expect(wasRead()).toBeLessThan(20_000);
 });

@@ -120,6 +120,6 @@ function noteOf(charts: Both<Read>, isPart: boolean): string {
   if (charts.some(({ isShort }) => isShort))
     return "Too much for one picture: only its later part is drawn. Zoom in to see the rest.";
   const part = isPart ? "These logs are long: only what is around the first difference was read." : "";
-  const cut = charts.some(({ isCut }) => isCut) ? "What went on before it began is not drawn." : "";
+  const cut = charts.some(({ isCut }) => isCut) ? "What happened before it began is not drawn." : "";
   return `${part} ${cut}`.trim();
 }
