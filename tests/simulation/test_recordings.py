@@ -120,6 +120,26 @@ def test_a_team_is_played_as_it_was_in_the_very_order_of_its_log() -> None:
     assert team().header.notes == ()
 
 
+@pytest.mark.parametrize("consents", [True, False])
+def test_who_decided_for_a_person_with_a_name_is_played_too(*, consents: bool) -> None:
+    async def decide(manager: AsyncAgentSessionManager) -> None:
+        await first_half(manager)
+        (approval,) = await manager.list_approvals()
+        await (manager.approve if consents else manager.refuse)(approval.id, by="ann@office")
+        await until(lambda: bool(manager._session.questions.pending()))
+        (question,) = await manager.list_questions()
+        if consents:
+            await manager.answer_question(question.id, {"answer": "yes"}, by="ann@office")
+        else:
+            await manager.refuse_question(question.id, by="ann@office")
+        await asyncio.sleep(5)
+
+    recording = recorded(lived(decide, say=say))
+    decided = [entry.name for entry in recording.entries if entry.params.get("decidedBy") == "ann@office"]
+    assert len(decided) == 2, decided
+    played(recording).check()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_played_so_whatever_runs_first_of_what_is_ready(seed: int) -> None:
     played(team(), seed=seed).check()

@@ -283,20 +283,31 @@ def _lock(call: str) -> _Reader:
 
 def _approval(call: str) -> _Reader:
     def read(told: Told) -> Found:
-        return call, {"approval_id": told.note.params["approvalId"], "reason": told.note.params["reason"] or None}
+        params = told.note.params
+        return call, {"approval_id": params["approvalId"], "reason": params["reason"] or None, **_decided_by(params)}
 
     return read
 
 
+def _decided_by(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Who decided, if that was somebody with a name of their own, as people at a server are."""
+    return {} if params["decidedBy"] == USER else {"by": params["decidedBy"]}
+
+
 def _answered(told: Told) -> Found:
     question = told.rows.questions[told.note.params["questionId"]]
-    return "answer_question", {"question_id": question.id, "answer": question.answer}
+    return "answer_question", {
+        "question_id": question.id,
+        "answer": question.answer,
+        **_decided_by(told.note.params),
+    }
 
 
 def _unanswered(told: Told) -> Found:
     return "refuse_question", {
         "question_id": told.note.params["questionId"],
         "reason": told.note.params["reason"] or None,
+        **_decided_by(told.note.params),
     }
 
 
