@@ -24,12 +24,13 @@ async def forked_here(
     from ai_whisperer.cli.commands.moving import imported
     from ai_whisperer.cli.recordings import tools_here
     from ai_whisperer.core.changes import changed_definitions
-    from ai_whisperer.replay.recording import calls_after, record_for_fork, session_store, write_fork
+    from ai_whisperer.replay.recording import calls_after, needs_of, record_for_fork, session_store, write_fork
 
     here = call.settings.values
     async with session_store(here.work or here.data, session, address=here.store) as store:
         recording = await record_for_fork(store, session, at=at, tools=tools_here(call))
         calls = await calls_after(store, session, at=at) if effects is Effects.RECORDED else []
+        needs = await needs_of(store, session)
     agents = changed_definitions({agent.id: agent.definition for agent in recording.agents}, changes)
     _check(call, recording, agents)
     stem = name or f"{session}-fork-{at}"
@@ -38,7 +39,7 @@ async def forked_here(
         file = Path(folder, "fork.zip")
         title = f"{session} from {at}"
         await asyncio.to_thread(
-            lambda: write_fork(recording, file, agents=agents, effects=effects, calls=calls, title=title)
+            lambda: write_fork(recording, file, agents=agents, effects=effects, calls=calls, title=title, needs=needs)
         )
         for number in range(1, runs + 1):
             report = await imported(call, file, new_id=stem if runs == 1 else f"{stem}-{number}")

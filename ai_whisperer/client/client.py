@@ -16,10 +16,11 @@ from ai_whisperer.client.hub import Hub
 from ai_whisperer.client.tasks import ClientTasks
 from ai_whisperer.core import locking
 from ai_whisperer.core.agent_log import checked_level
-from ai_whisperer.core.changes import checked_effects
+from ai_whisperer.core.changes import checked_changes, checked_effects
 from ai_whisperer.core.limits import Stated, changes_by_name
 from ai_whisperer.core.mailbox import check_each, check_mail_text, checked_drafts, priority_of
 from ai_whisperer.core.paging import checked_limit, checked_position
+from ai_whisperer.core.tags import checked_needs
 from ai_whisperer.core.text import check_text
 from ai_whisperer.domain.agents import AgentState, AgentStatus
 from ai_whisperer.domain.clock import IdSource, SystemClock, TimedIds
@@ -218,7 +219,7 @@ class Client(ClientTasks):
         of nodes: it is only at those that have them all.
         """
         stated = None if limits is None else changes_by_name(limits, SessionLimits)
-        params = sessions.CreateSession(session_id=session_id, title=title, limits=stated, needs=tuple(needs))
+        params = sessions.CreateSession(session_id=session_id, title=title, limits=stated, needs=checked_needs(needs))
         return await self._call(sessions.CREATE_SESSION, params)
 
     async def set_needs(self, needs: Iterable[str], *, session_id: str | None = None) -> SessionSummary:
@@ -227,7 +228,7 @@ class Client(ClientTasks):
         Raises `StateError` if no node of the cluster has them that takes sessions.
         """
         there = self._session_id if session_id is None else session_id
-        return await self._call(sessions.SET_NEEDS, sessions.SetNeeds(session_id=there, needs=tuple(needs)))
+        return await self._call(sessions.SET_NEEDS, sessions.SetNeeds(session_id=there, needs=checked_needs(needs)))
 
     async def list_sessions(self, *, limit: int = 10_000) -> list[SessionSummary]:
         """The sessions of the caller, the newest first."""
@@ -267,7 +268,7 @@ class Client(ClientTasks):
         params = sessions.ForkSession(
             session_id=self._session_id if session_id is None else session_id,
             at=at,
-            set=None if changes is None else dict(changes),
+            set=None if changes is None else checked_changes(changes),
             effects=checked_effects(effects),
             new_session_id=new_session_id,
             runs=runs,

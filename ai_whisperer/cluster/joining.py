@@ -114,7 +114,7 @@ async def _take_name(desk: Registry, card: NodeCard, folder_id: str) -> None:
             continue
         known = judging.looked(known, Seen(nodes=(same,), incarnation=seen.incarnation), own_id="")
         is_known = same.id in first_beats
-        if first_beats.setdefault(same.id, same.beat) != same.beat:
+        if same.beat > first_beats.setdefault(same.id, same.beat) + 1:  # a process that died may have had one under way
             raise StoreInUseError(
                 f"There is a node '{card.name}' already{f', at {same.address}' if same.address else ''}. Stop it, or "
                 "give this one another name (--node)."

@@ -13,7 +13,7 @@ from ai_whisperer.core.tags import having, listed, nobody_has
 from ai_whisperer.domain.clock import Clock, SystemClock
 from ai_whisperer.domain.cluster import ClusterStatus, NodeState, PlacedSession
 from ai_whisperer.domain.nodes import Absence, Draining, NodeCard, Seen
-from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError
+from ai_whisperer.errors import NoClusterError, StateError, StoreError, UnknownNodeError, UnknownSessionError
 from ai_whisperer.store.base import Store
 
 _LOOK_SECONDS: Final = 0.1
@@ -86,7 +86,10 @@ class Membership(Protocol):
         ...
 
     async def need(self, session_id: str, needs: Sequence[str]) -> None:
-        """Let the session need these tags, and go to a node that has them; raises `StateError` if none has."""
+        """Let the session need these tags, and go to a node that has them.
+
+        Raises `StateError` if none has, `UnknownSessionError` if it was deleted.
+        """
         ...
 
     async def deleted_elsewhere(self) -> Sequence[str]:
@@ -309,7 +312,8 @@ class Member:
 
     async def need(self, session_id: str, needs: Sequence[str]) -> None:
         await self.has_tags(needs)
-        await self._asked(lambda: self._desk.need(session_id, needs))
+        if not await self._asked(lambda: self._desk.need(session_id, needs)):
+            raise UnknownSessionError(f"The session '{session_id}' was deleted meanwhile.")
 
     async def deleted_elsewhere(self) -> Sequence[str]:
         return await self._asked(self._desk.deleted_elsewhere)

@@ -16,6 +16,13 @@ from ai_whisperer.errors import InvalidInputError, UnknownAgentError
 _EXAMPLE = "writer.prompt or writer.limits.max_steps_per_task"
 
 
+def checked_changes(given: Any) -> dict[str, Any]:
+    """The changes by the fields they are for; raises `InvalidInputError` for anything else."""
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"The changes {str(given)[:80]!r} are no fields with values, such as {_EXAMPLE}.")
+    return dict(given)
+
+
 def changed_definitions(known: Mapping[str, AgentDefinition], changes: Mapping[str, Any]) -> dict[str, AgentDefinition]:
     """The definitions of the agents that the changes name, by id.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ai_whisperer.choices import nearest
 from ai_whisperer.domain.nodes import MOST_TAGS, TAG
@@ -13,20 +13,21 @@ from ai_whisperer.errors import InvalidInputError
 _IS_TAG: Final = re.compile(TAG).match
 
 
-def checked_needs(given: Iterable[str]) -> tuple[str, ...]:
+def checked_needs(given: Any) -> tuple[str, ...]:
     """The tags in order, each once; raises `InvalidInputError`."""
-    if isinstance(given, str):
-        raise InvalidInputError(f"The needs {given[:80]!r} are one text. Give a list of tags, such as ['gpu'].")
-    tags = tuple(sorted(set(given)))
-    if len(tags) > MOST_TAGS:
-        raise InvalidInputError(f"A session needs {MOST_TAGS} tags at most, not {len(tags)}. Nothing was changed.")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"The needs {str(given)[:80]!r} are no list. Give a list of tags, such as ['gpu'].")
+    tags = list(given)
     for tag in tags:
         if not isinstance(tag, str) or _IS_TAG(tag) is None:
             raise InvalidInputError(
                 f"{str(tag)[:80]!r} cannot be a tag. A tag begins with a letter or digit and has up to 64 letters, "
                 "digits, '.', '_', '-' or ':'; nothing was changed."
             )
-    return tags
+    needs = tuple(sorted(set(tags)))
+    if len(needs) > MOST_TAGS:
+        raise InvalidInputError(f"A session needs {MOST_TAGS} tags at most, not {len(needs)}. Nothing was changed.")
+    return needs
 
 
 def having(needs: Sequence[str], nodes: Mapping[str, Collection[str]]) -> list[str]:

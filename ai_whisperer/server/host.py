@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -306,8 +306,11 @@ class SessionHost(HeldSessions):
             Path(file), owner=principal, data=data, session_id=session_id, on_progress=lambda _: None
         )
 
-    async def take_up(self, principal: str, session_ids: Iterable[str]) -> None:
-        """Let the agents of these sessions go on, if they have something to do."""
+    async def take_up(self, principal: str, session_ids: Collection[str]) -> None:
+        """Let the agents of imported sessions go on if they have something to do, where the tags are that they need."""
+        for each in session_ids:
+            if (await self.get(principal, each)).needs:
+                await self.let_go(each, grace_seconds=0)  # whoever has the tags may have it from now on
         for each in set(session_ids).intersection(await self._store.sessions_with_work()):
             with contextlib.suppress(SessionElsewhereError):  # it is for a node with tags that this one lacks
                 await self.session(principal, each)

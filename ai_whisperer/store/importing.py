@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ai_whisperer.core.file_names import file_name
 from ai_whisperer.core.paging import checked_id
+from ai_whisperer.core.tags import checked_needs
 from ai_whisperer.domain.sessions import SessionRecord
-from ai_whisperer.errors import ArchiveError, DuplicateIdError, StoreRefusedError
+from ai_whisperer.errors import ArchiveError, DuplicateIdError, InvalidInputError, StoreRefusedError
 from ai_whisperer.store import tables
 from ai_whisperer.store.base import Unit
 from ai_whisperer.store.layout import WORK, place_aside
@@ -93,9 +95,7 @@ class StoreImport:
                 if reader.files:
                     await _to_its_end(lambda: _extracted(reader, work, data))
                 done = Unit()
-                done.insert_session(
-                    SessionRecord(id=name, title=record.title, owner=owner, created_at=record.created_at)
-                )
+                done.insert_session(replace(record, id=name, owner=owner))
                 done.changes.append((DELETE_DELETION, (name,)))
                 await self.submit(done)
         on_progress(1.0)
@@ -209,8 +209,9 @@ def _slices(reader: Reader, file: Path, name: str, table: Table[Any], session_id
 
 def _record_in(reader: Reader, file: Path) -> SessionRecord:
     try:
-        return msgspec.json.decode(b"".join(reader.pieces("session.json")), type=SessionRecord)
-    except (KeyError, msgspec.MsgspecError) as error:
+        record = msgspec.json.decode(b"".join(reader.pieces("session.json")), type=SessionRecord)
+        return replace(record, needs=checked_needs(record.needs))
+    except (KeyError, msgspec.MsgspecError, InvalidInputError) as error:
         raise ArchiveError(f"'{file}' does not say which session it is ({error}). Nothing was changed.") from error
 
 

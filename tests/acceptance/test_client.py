@@ -206,7 +206,13 @@ async def use_retention(client: Client) -> None:
 
 async def use_cluster(client: Client) -> None:
     """There is none here: `tests/cluster` has one."""
-    for asked in (client.cluster_status(), client.drain_node("a"), client.move_session(client.session_id, "a")):
+    asked_of_clusters = (
+        client.cluster_status(),
+        client.drain_node("a"),
+        client.move_session(client.session_id, "a"),
+        client.set_needs(["gpu"]),
+    )
+    for asked in asked_of_clusters:
         with pytest.raises(NoClusterError):
             await asked
 
@@ -236,6 +242,10 @@ async def use_sessions(client: Client) -> None:
         await client.find_ids("lock", "x")
     snapshot = await client.snapshot()
     assert {agent.agent_id: agent for agent in snapshot.agents} == (await client.get_agent_states()).agents
+    at = (await client.fork_points(3, limit=1))[0]
+    (fork,) = (await client.fork_session(at, new_session_id=f"fork-of-{client.session_id}")).session_ids
+    assert not (await client.compare_sessions(fork)).calls_only_in_b
+    await client.delete_session(fork)
     other = client.session(made.id)
     await other.create_agent("carol")
     assert [status.agent_id for status in await other.list_agents()] == ["carol"]
@@ -279,10 +289,12 @@ def test_every_method_works_over_the_wire(server: StagedServer, session_id: str)
 def test_the_client_has_the_methods_of_the_manager() -> None:
     """All but those that need the process of the agents: tools are code, and a stream of events is called so.
 
-    What a server tells its sessions is for the server alone, and handlers of logs are code.
+    What a server tells its sessions, and asks them before it forks them, is for the server alone, and handlers of logs
+    are code.
     """
     methods = {name for name, member in inspect.getmembers(AsyncAgentSessionManager, callable) if name[0] != "_"}
-    assert methods - set(dir(Client)) == {"give_tools", "flushed", "log_agents", "subscribe", "take_server_limits"}
+    of_servers = {"take_server_limits", "check_fork"}
+    assert methods - set(dir(Client)) == {"give_tools", "flushed", "log_agents", "subscribe", *of_servers}
 
 
 def test_an_agent_that_is_started_and_not_there_is_created_as_in_process(server: StagedServer, session_id: str) -> None:

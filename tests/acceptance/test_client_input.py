@@ -180,6 +180,10 @@ GOOD: dict[str, Any] = {
     "token": 1,
     "owner": "alice",
     "session_id": "no-such-session",
+    "other_session_id": "no-such-session",
+    "at": 10**6,
+    "near": 1,
+    "needs": [],
     "node": "no-such-node",
     "limits": {"max_queue_length": 50},
 }

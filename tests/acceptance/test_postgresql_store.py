@@ -361,16 +361,18 @@ def test_without_asyncpg_the_package_to_install_is_named(tmp_path: Path) -> None
 
 def test_a_session_in_postgresql_is_forked_and_compared_by_its_server(database: str, tmp_path: Path) -> None:
     async def scenario() -> None:
-        settings = Settings(data=tmp_path, store=database, port=0, model="scripted")
+        settings = Settings(data=tmp_path, store=database, port=0, model="scripted", tags=("gpu",))
         async with running(settings) as server, Client(server.address.url, server.address.token) as client:
             await client.create_agent("ann", {"prompt": "You are Ann."})
             await client.run_task("ann", "hello")
             await client.at_rest()
+            await client.set_needs(["gpu"])
             (at,) = await client.fork_points(2, limit=1)
             made = await client.fork_session(
                 at, changes={"ann.prompt": "You are Anna."}, effects="recorded", new_session_id="fork"
             )
             assert made.session_ids == ["fork"]
+            assert {each.needs for each in await client.list_sessions()} == {("gpu",)}
             assert (await client.session("fork").get_agent("ann")).definition.prompt == "You are Anna."
             found = await client.compare_sessions("fork")
             assert (found.is_same, found.first is not None and found.first.kind) == (False, "only_in_a")

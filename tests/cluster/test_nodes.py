@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed")
 
-from ai_whisperer import AsyncAgentSessionManager
+from ai_whisperer import AsyncAgentSessionManager, export_session
 from ai_whisperer.client import Client
 from ai_whisperer.client.events import EventStream
 from ai_whisperer.cluster.joining import join
@@ -227,6 +227,14 @@ def test_sessions_go_where_the_tags_are_that_they_need(
         found = await evidence(postgresql_server, database, "trained")
         found.check(tasks=1)
         assert found.holder == "b"
+
+        file = tmp_path / "trained.zip"
+        await asyncio.to_thread(export_session, tmp_path, "trained", file, store=database)
+        async with a.client("again") as through_a:
+            assert (await through_a.import_session(str(file), session_id="again")).rows["task"] == 1
+            assert [each.agent_id for each in await through_a.list_agents()] == ["ann"]
+            assert await is_at("again", "b")
+            await through_a.delete_session("again")
 
         async with a.client("s") as through_a:
             await through_a.create_session("s")

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -325,6 +326,8 @@ def test_a_session_in_postgresql_is_exported_as_it_is_from_a_folder(
     from ai_whisperer.store.postgresql.copying import copy_folder
 
     database = str(request.getfixturevalue("database"))
+    with closing(apsw.Connection(str(lived / DATABASE_NAME))) as connection:
+        connection.execute("""UPDATE session SET needs='["gpu"]'""")
     asyncio.run(copy_folder(lived, database))
     files = [tmp_path / "folder.zip", tmp_path / "database.zip"]
     assert use_folder(lived)
@@ -336,9 +339,12 @@ def test_a_session_in_postgresql_is_exported_as_it_is_from_a_folder(
         with zipfile.ZipFile(file) as archive:
             contents.append({name: archive.read(name) for name in archive.namelist() if name != MANIFEST})
     assert contents[0] == contents[1]
+    assert json.loads(contents[1]["session.json"])["needs"] == ["gpu"]
     with pytest.raises(UnknownSessionError, match="There are: default"):
         export_session(lived, "none", tmp_path / "none.zip", store=database)
     import_into_folder(tmp_path / "new", files[1])
+    with closing(apsw.Connection(str(tmp_path / "new" / DATABASE_NAME))) as connection:
+        assert list(connection.execute("SELECT needs FROM session")) == [('["gpu"]',)]
     assert rows_of(tmp_path / "new") == rows_of(lived)
     assert asyncio.run(notes_of(tmp_path / "new")) == asyncio.run(notes_of(lived))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ai_whisperer.replay.recording.differences import Difference
 from ai_whisperer.replay.recording.files import is_recording, read_recording, write_recording
-from ai_whisperer.replay.recording.forking import calls_after, fork_points, record_for_fork, write_fork
+from ai_whisperer.replay.recording.forking import calls_after, fork_points, needs_of, record_for_fork, write_fork
 from ai_whisperer.replay.recording.format import Recording
 from ai_whisperer.replay.recording.rerunning import UNPLAYED, Ignored, Rerun, replayed, rerun, updated
 from ai_whisperer.replay.recording.rows import session_store
@@ -26,6 +26,7 @@ __all__ = [
     "compare",
     "fork_points",
     "is_recording",
+    "needs_of",
     "read_recording",
     "record",
     "record_for_fork",

@@ -23,7 +23,7 @@ import msgspec
 from ai_whisperer.core.changes import changed_definitions
 from ai_whisperer.domain.forks import AnyJob, CompareJob, Effects, ForkJob, JobDone, JobFailed, JobOutcome, RecordedCall
 from ai_whisperer.errors import InvalidInputError, RecordingError, WhispererError
-from ai_whisperer.replay.recording.forking import calls_after, record_for_fork, write_fork
+from ai_whisperer.replay.recording.forking import calls_after, needs_of, record_for_fork, write_fork
 from ai_whisperer.replay.recording.format import Recording
 from ai_whisperer.replay.recording.rows import session_store
 from ai_whisperer.replay.recording.side_by_side import compare, record_to_compare
@@ -57,16 +57,17 @@ def _failed(error: WhispererError) -> JobFailed:
 
 
 def _forked(job: ForkJob) -> JobDone:
-    async def read() -> tuple[Recording, list[RecordedCall]]:
+    async def read() -> tuple[Recording, list[RecordedCall], tuple[str, ...]]:
         async with session_store(Path(job.folder), job.session_id, address=job.store) as store:
             recording = await record_for_fork(store, job.session_id, at=job.at, tools=job.tools)
             is_wanted = job.effects is Effects.RECORDED
-            return recording, await calls_after(store, job.session_id, at=job.at) if is_wanted else []
+            calls = await calls_after(store, job.session_id, at=job.at) if is_wanted else []
+            return recording, calls, await needs_of(store, job.session_id)
 
-    recording, calls = asyncio.run(read())
+    recording, calls, needs = asyncio.run(read())
     agents = changed_definitions({agent.id: agent.definition for agent in recording.agents}, job.changes)
     _check_tools(recording, job.lacking)
-    write_fork(recording, Path(job.file), agents=agents, effects=job.effects, calls=calls, title=job.title)
+    write_fork(recording, Path(job.file), agents=agents, effects=job.effects, calls=calls, title=job.title, needs=needs)
     return JobDone(recorded_calls=len(calls))
 
 

@@ -63,6 +63,12 @@ async def record_for_fork(
     return replace(digested(taken_of(rows, tools)), unredacted=True)
 
 
+async def needs_of(store: Store, session_id: str = "default") -> tuple[str, ...]:
+    """The tags that the session needs of the node that has it: so do its forks."""
+    record = await store.session(session_id)
+    return () if record is None else record.needs
+
+
 async def calls_after(store: Store, session_id: str = "default", *, at: int) -> list[RecordedCall]:
     """The calls with effects outside that a session made after entry `at` of its log, as far as that can be told."""
     last: int | None = None
@@ -86,13 +92,14 @@ def write_fork(
     effects: Effects = Effects.ASK,
     calls: Sequence[RecordedCall] = (),
     title: str = "",
+    needs: tuple[str, ...] = (),
 ) -> None:
     """Write the session as it is at the end of the recording to a file that is not there yet, for `import`.
 
-    `agents` are new definitions by agent id. `effects` is what becomes of calls with effects outside that agents make
-    from now on; with `Effects.RECORDED` those that `calls` has, see `calls_after`, bring what they brought. For the
-    fork it is now: deadlines and timers have as long to go as they had. Not to be called within an event loop. Raises
-    `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
+    `agents` are new definitions by agent id, `needs` are tags, see `needs_of`. `effects` is what becomes of calls with
+    effects outside that agents make from now on; with `Effects.RECORDED` those that `calls` has, see `calls_after`,
+    bring what they brought. For the fork it is now: deadlines and timers have as long to go as they had. Not to be
+    called within an event loop. Raises `RecordingError` if the session cannot be played as it was, `UnknownAgentError`.
     """
     changed = dict(agents or {})
     known = {agent.id: agent.definition for agent in recording.agents}
@@ -104,7 +111,8 @@ def write_fork(
 
     async def define_anew(store: Store) -> None:
         unit = Unit()
-        unit.insert_session(SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last))
+        made = SessionRecord(id=session, title=title, owner=LOCAL, created_at=began_at + last, needs=needs)
+        unit.insert_session(made)
         snapshot = await store.load(session)
         for record in snapshot.agents:
             definition = changed.get(record.id, record.definition)

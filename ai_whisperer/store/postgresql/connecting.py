@@ -91,20 +91,24 @@ async def connect(address: str, *, name: str, writes: bool = False, seconds: flo
     raise lost or OSError("no host is named")
 
 
-class _Upgrading(connect_utils.TLSUpgradeProto):  # type: ignore[misc]
-    """Asks a server for TLS. If whoever connects is cancelled just then, nobody is left to hear how that ended.
+def _hear_of_upgrades(asking: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
+    """What asks a server for TLS, and hears how that ended if whoever connects is cancelled just then.
 
     asyncpg marks what it connects with as heard of when it is cancelled, but not this: the garbage collector would log
     an exception that was never retrieved.
     """
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if not self.on_data.cancelled():
-            self.on_data.exception()
+    class Upgrading(asking):  # type: ignore[misc, valid-type]
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if self.on_data.done() and not self.on_data.cancelled():
+                self.on_data.exception()
+
+    return Upgrading
 
 
-connect_utils.TLSUpgradeProto = _Upgrading
+if hasattr(connect_utils, "TLSUpgradeProto"):  # asyncpg does not promise it; without it there are lines in a log
+    connect_utils.TLSUpgradeProto = _hear_of_upgrades(connect_utils.TLSUpgradeProto)
 
 
 def _watch_over(connection: Connection) -> None:

@@ -49,7 +49,9 @@ UPDATE placement SET target=chosen.id FROM (
     AND has_tags(host.tags, needs_of(placement.session_id))
     AND NOT EXISTS (SELECT 1 FROM placement WHERE target IS NOT NULL)
   ORDER BY placement.epoch, placement.session_id LIMIT 1) AS chosen
-WHERE placement.session_id=chosen.session_id AND writer_id=$1 AND target IS NULL RETURNING placement.session_id"""
+WHERE placement.session_id=chosen.session_id AND writer_id=$1 AND target IS NULL
+  AND fits(chosen.id, placement.session_id)
+RETURNING placement.session_id"""
 """One session, unless one is on its way already: that which was moved least often. None whose agents run programs goes
 to a weaker sandbox so, and none to where a tag is missing that it needs."""
 KEPT: Final = "UPDATE cluster SET kept_at=extract(epoch FROM now())"
@@ -87,6 +89,7 @@ WHERE has_tags(me.tags, needs_of($2)) AND (NOT me.is_weak OR NOT is_for_stronger
   OR EXISTS (SELECT 1 FROM placement WHERE session_id=$2 AND target=$1))
 ON CONFLICT (session_id) DO UPDATE SET writer_id=excluded.writer_id, epoch=kept.epoch+1, wanted=false, target=NULL
   WHERE NOT EXISTS (SELECT 1 FROM host WHERE id=coalesce(kept.writer_id, nullif(kept.target, excluded.writer_id)))
+    AND fits(excluded.writer_id, kept.session_id)
 RETURNING session_id, epoch),
 noted AS ({_KEEP_FILES})
 SELECT epoch FROM held"""
@@ -109,7 +112,8 @@ free AS (
   ORDER BY target IS NULL, session_id LIMIT $2 FOR UPDATE OF placement SKIP LOCKED),
 held AS (
   UPDATE placement SET writer_id=me.id, epoch=placement.epoch+1, wanted=false, target=NULL FROM free, me
-  WHERE placement.session_id=free.session_id RETURNING placement.session_id, placement.epoch),
+  WHERE placement.session_id=free.session_id AND fits(me.id, free.session_id)
+  RETURNING placement.session_id, placement.epoch),
 noted AS ({_KEEP_FILES})
 SELECT session_id, epoch FROM held"""
 MINE: Final = "SELECT session_id, epoch FROM placement WHERE writer_id=$1"
@@ -144,7 +148,8 @@ MOVE: Final = f"""
 INSERT INTO placement AS kept (session_id, writer_id, epoch, wanted, target)
 SELECT $1, NULL, coalesce((SELECT epoch FROM notification WHERE session_id=$1 ORDER BY seq DESC LIMIT 1), 0), true, id
 FROM host WHERE name=$2 AND serves AND state='{NodeState.JOINED}' AND has_tags(tags, needs_of($1))
-ON CONFLICT (session_id) DO UPDATE SET target=nullif(excluded.target, kept.writer_id), wanted=kept.writer_id IS NULL"""
+ON CONFLICT (session_id) DO UPDATE SET target=nullif(excluded.target, kept.writer_id), wanted=kept.writer_id IS NULL
+  WHERE fits(excluded.target, kept.session_id)"""
 """A session that is there already stays there."""
 PLACED: Final = """
 SELECT coalesce(host.name, ''), coalesce(host.address, ''), epoch FROM placement

@@ -8,6 +8,12 @@ $$;
 CREATE FUNCTION needs_of(asked_id text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT needs FROM session WHERE id = asked_id), '[]')
 $$;
+-- Whether the host has what the session needs now. It is volatile so that it sees what was committed while a statement
+-- waited for the row of the session in placement, which `need_tags` always writes.
+CREATE FUNCTION fits(asked_host text, asked_id text) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+  SELECT needs_of(asked_id) = '[]' OR EXISTS (
+    SELECT 1 FROM host WHERE id = asked_host AND has_tags(tags, needs_of(asked_id)))
+$$;
 
 -- Whether agents of the session run programs that another host which may have it holds better than one so strong.
 CREATE FUNCTION is_for_stronger(asked_id text, own_strength bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -23,9 +29,16 @@ DECLARE
   is_well boolean;
   aim text;
 BEGIN
-  PERFORM 1 FROM placement WHERE session_id = asked_id FOR UPDATE;
+  -- Whoever claims or moves the session at this moment writes this row too: one of the two sees what the other did.
+  INSERT INTO placement (session_id, writer_id, epoch, wanted)
+  SELECT asked_id, NULL, coalesce(
+    (SELECT epoch FROM notification WHERE session_id = asked_id ORDER BY seq DESC LIMIT 1), 0), has_work(asked_id)
+  FROM session WHERE id = asked_id
+  ON CONFLICT (session_id) DO NOTHING;
+  UPDATE placement SET target = target WHERE session_id = asked_id;
   UPDATE session SET needs = wanted_tags WHERE id = asked_id;
   IF NOT FOUND THEN
+    DELETE FROM placement WHERE session_id = asked_id AND writer_id IS NULL;
     RETURN false;
   END IF;
   SELECT coalesce(bool_and(has_tags(host.tags, wanted_tags)), true) INTO is_well
