@@ -256,13 +256,13 @@ class Member:
         if came_of_it is Draining.IS_LAST:
             raise StateError(
                 f"The node '{name}' is the last that takes sessions: there is no other to which it could give its own; "
-                "nothing was changed. Start another first. With --force (force) its sessions wait until a node takes "
+                "nothing was changed. Start another first. With --force its sessions wait until a node takes "
                 "them."
             )
         if came_of_it is Draining.IS_NEEDED:
             raise StateError(
                 f"Sessions of the node '{name}' need tags that no other node has which takes sessions; nothing was "
-                "changed. Start another with these tags first (--tags). With --force (force) the sessions wait until "
+                "changed. Start another with these tags first (--tags). With --force the sessions wait until "
                 "a node with them takes them."
             )
         status = await self.status()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.cluster.membership import ALONE, Membership
 from ai_whisperer.core.limits import Stated, changed, limits_from
 from ai_whisperer.core.paging import can_be_id, checked_session_id
@@ -391,7 +392,9 @@ class SessionHost(HeldSessions):
         some = await self._store.sessions(principal, limit=_NAMED_IN_ERRORS + 1)
         names = ", ".join(f"'{each.id}'" for each in some[:_NAMED_IN_ERRORS]) or "none"
         more = " and more" if len(some) > _NAMED_IN_ERRORS else ""
+        near = nearest(session_id, [each.id for each in some])
+        meant = "" if near is None else f" Did you mean '{near}'?"
         return UnknownSessionError(
-            f"There is no session {session_id[:200]!r}. Sessions: {names}{more}. Make one first "
-            "(session.create, whisperer sessions create)."
+            f"There is no session {session_id[:200]!r}.{meant} Sessions: {names}{more}. `whisperer sessions create` "
+            "(session.create) makes one."
         )

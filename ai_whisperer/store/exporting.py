@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from ai_whisperer.choices import nearest
 from ai_whisperer.core.file_names import file_name
 from ai_whisperer.domain.notification import Notification
 from ai_whisperer.domain.sessions import SessionRecord
@@ -88,7 +89,11 @@ def line_of_note(note: Notification) -> bytes:
 
 
 def unknown(session_id: str, known: Sequence[str]) -> UnknownSessionError:
-    return UnknownSessionError(f"There is no session {session_id!r:.100}. There are: {', '.join(known) or 'none'}.")
+    near = nearest(session_id, known)
+    meant = "" if near is None else f" Did you mean '{near}'?"
+    return UnknownSessionError(
+        f"There is no session {session_id!r:.100}.{meant} There are: {', '.join(known) or 'none'}."
+    )
 
 
 def _shown(column: Column, value: Any) -> Any:

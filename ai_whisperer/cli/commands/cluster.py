@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ai_whisperer.cli.amounts import counted
 from ai_whisperer.cli.calling import Connected, command
 from ai_whisperer.cli.catalog import COMMANDS
 from ai_whisperer.cli.output import Column
@@ -32,7 +33,7 @@ async def status(call: Connected) -> None:
     found = await call.client.cluster_status()
     call.output.table(found.nodes, NODES, of=found)
     if found.waiting and not call.output.as_json:
-        call.output.text(f"{found.waiting} sessions wait for a node.")
+        call.output.text(f"{counted(found.waiting, 'session')} {'waits' if found.waiting == 1 else 'wait'} for a node.")
         for needs in found.unmet:
             call.output.text(f"Some need {listed(needs)}, and no node has that which takes sessions.")
     if found.ray is not None and not call.output.as_json:
