@@ -36,6 +36,7 @@ describeInBrowser("forks of a session", () => {
     queued = notifications.find(({ name }) => name === "async.task.queued")?.seq ?? 0;
     const tool = notifications.find(({ name, params }) => name === "step.finished" && params.tool === "write_file");
     inTool = (tool?.seq ?? 0) - 1;
+    await stage().go(); // so that the page has heard of all of it
   });
 
   async function wrongs(): Promise<string[]> {
