@@ -18,7 +18,7 @@ _EXAMPLE = "writer.prompt or writer.limits.max_steps_per_task"
 
 def checked_changes(given: Any) -> dict[str, Any]:
     """The changes by the fields they are for; raises `InvalidInputError` for anything else."""
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or not all(isinstance(place, str) for place in given):
         raise InvalidInputError(f"The changes {str(given)[:80]!r} are no fields with values, such as {_EXAMPLE}.")
     return dict(given)
 

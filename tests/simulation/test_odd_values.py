@@ -49,6 +49,9 @@ GOOD: dict[str, Any] = {
     "limits": {"max_queue_length": 50},
     "path": "MEMORY.md",
     "digest": "0" * 64,
+    "near": 1,
+    "at": 1,
+    "changes": {},
 }
 
 

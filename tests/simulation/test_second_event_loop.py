@@ -91,6 +91,9 @@ def arguments_of(manager: AsyncAgentSessionManager, method: str, *, mail_id: str
     usual = {
         "agent_id": "idle",
         "answer": "tea",
+        "at": 1,
+        "changes": {},
+        "near": 1,
         "approval_id": "payment.2",
         "beginning": "queued",
         "body": "Thanks",

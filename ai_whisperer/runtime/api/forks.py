@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ai_whisperer.core.changes import changed_definitions
+from ai_whisperer.core.changes import changed_definitions, checked_changes
 from ai_whisperer.core.fork_points import ForkPoints, nearest_points
 from ai_whisperer.core.paging import checked_limit
 from ai_whisperer.errors import InvalidInputError
@@ -19,9 +19,7 @@ class SessionForks(SessionBase):
     """The part of the session manager that looks forward to forks. They are made elsewhere, from what is on disk."""
 
     async def fork_points(self, near: int, *, limit: int = 2) -> list[int]:
-        if isinstance(near, bool) or not isinstance(near, int) or near < 0:
-            raise InvalidInputError("near must be the number of an entry of the log.")
-        found = await self._points(near, count=checked_limit(limit))
+        found = await self._points(_entry("near", near), count=checked_limit(limit))
         return nearest_points(found.points, near, limit=limit)
 
     async def check_fork(self, at: int, changes: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -30,8 +28,10 @@ class SessionForks(SessionBase):
         That is a `RecordingError` with the nearest numbers that work, an `InvalidInputError`, an `UnknownAgentError` or
         a `DefinitionError`. Returns the tools that are missing, by the agents that have them and stay as they are.
         """
+        _entry("at", at)
         agents = self._session.roster.agents
-        changed = changed_definitions({name: agent.record.definition for name, agent in agents.items()}, changes)
+        known = {name: agent.record.definition for name, agent in agents.items()}
+        changed = changed_definitions(known, checked_changes(changes))
         for agent_id, definition in changed.items():
             self._session.creation.definition_for(agent_id, definition, None, agents[agent_id].toolkit.own_tools)
         lacking = {
@@ -56,3 +56,9 @@ class SessionForks(SessionBase):
                 return found
         found.end()
         return found
+
+
+def _entry(name: str, given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise InvalidInputError(f"{name} must be the number of an entry of the log.")
+    return given
